@@ -8,7 +8,6 @@ READERS = [Bench::RUBY, "/usr/bin/ruby"].select { |ruby| File.executable?(ruby) 
 # What each step reads, and how.
 STEPS = {
   "what each file says about itself" => "files.each { |file| HeapSample::PprofReader.read_meta(file) }",
-  "what is in use, of each file" => "files.each { |file| HeapSample::PprofReader.read(file, live: true) }",
   "each file whole" => "files.each { |file| HeapSample::Profile.load(file) }",
   "the diagnosis" => "HeapSample::Diagnosis.of(folder).text.to_s"
 }.freeze

@@ -44,6 +44,7 @@ bool rb_heap_sampler_gc_start_major(size_t step_slots);
 void rb_heap_sampler_gc_step_major(size_t slots);
 struct rb_heap_sampler_gc_counts {
     uint64_t gc, minor, major;
+    uint64_t objects;           /* allocated so far; with several Ractors, which count without a lock, a few less */
     uint64_t gc_ns;             /* CPU time of all of them so far */
     bool timed;                 /* false: nobody takes their time (GC.measure_total_time = false) */
     uint32_t heap_count;

@@ -13,7 +13,8 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/heap_walk/walk.$(OBJEXT) \
 	heap_sampler/memory/account.$(OBJEXT) heap_sampler/memory/cgroup.$(OBJEXT) \
 	heap_sampler/memory/creation_sites.$(OBJEXT) heap_sampler/memory/fields.$(OBJEXT) \
-	heap_sampler/memory/heap_page_map.$(OBJEXT) heap_sampler/memory/process_info.$(OBJEXT) \
+	heap_sampler/memory/heap_page_map.$(OBJEXT) heap_sampler/memory/majors.$(OBJEXT) \
+	heap_sampler/memory/process_info.$(OBJEXT) \
 	heap_sampler/memory/smaps.$(OBJEXT) heap_sampler/memory/thread_hooks.$(OBJEXT) \
 	heap_sampler/memory/thread_list.$(OBJEXT) heap_sampler/memory/threads.$(OBJEXT) \
 	heap_sampler/process/lineage.$(OBJEXT) heap_sampler/process/safe_point.$(OBJEXT) \

@@ -83,6 +83,11 @@ HOOK(void, rb_heap_sampler_on_gc_start, (bool full_mark))
 
 /* Marking is complete: mark bits tell the living, nothing is swept yet. [gc] */
 HOOK(void, rb_heap_sampler_on_mark_end, (bool full_mark))
+/* The same for a major GC, afterwards. [gc] */
+HOOK(void, rb_heap_sampler_on_major_marked, (void))
+
+/* The sweep of a GC has ended. [gc] */
+HOOK(void, rb_heap_sampler_on_sweep_end, (void))
 
 /* Moving is complete: T_MOVED slots tell the new addresses. [gc] */
 HOOK(void, rb_heap_sampler_on_update_references, (void))

@@ -5,10 +5,10 @@ require_relative "judgement"
 require_relative "read_once"
 require_relative "zoo_series"
 
-# One series judged after 8 profiles, after 20, and after every other number of them.
+# One series judged after 20 profiles, after 60, and after some other numbers of them.
 class Examination
-  SHORT = 8
-  LONG = 20
+  SHORT = 20
+  LONG = 60
   FEWEST = 3
 
   # Judgement after so many profiles.
@@ -27,6 +27,7 @@ class Examination
   def short = at(SHORT)
   def long = at(LONG)
   def last = @judgements.values.last
+  def grows? = Judgement.grows?(truth)
 
   # From how many profiles on all verdicts are right; nil if the last one is not.
   def right_after
@@ -34,18 +35,17 @@ class Examination
     wrong ? @judgements.keys.find { |count| count > wrong } : @judgements.keys.first
   end
 
-  # [count, Judgement before, Judgement then] where evidence that was added made a right verdict weaker, or another one.
-  def weakened
-    first = @judgements.values.find { |judgement| judgement.grows? && judgement.right? }
-    return [] unless first
+  # Numbers of profiles after which a leak that was named of a growing program is not named any more.
+  def taken_back
+    return [] unless grows?
 
-    @judgements.each_cons(2).filter_map { |(_, before), (count, after)| [count, before, after] if before.weakened_by?(after) }
+    @judgements.each_cons(2).filter_map { |(_, before), (count, after)| count if before.leak? && !after.leak? }
   end
 
   private
 
   # Of a series that is shorter, its last.
-  def at(count) = @judgements[count] || last
+  def at(count) = @judgements.select { |known, _| known <= count }.values.last || last
 
   def judge(series, count)
     early = series.seconds(count) < truth["settles"]

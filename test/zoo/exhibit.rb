@@ -4,7 +4,7 @@ require_relative "header"
 
 # One thing to record and to judge: a program, or the same with the mended version of its gem, which is steady.
 class Exhibit
-  PROGRAMS = File.join(__dir__, "programs")
+  PROGRAMS = File.expand_path(ENV["PROGRAMS"] || File.join(__dir__, "programs"))
 
   def self.all
     Dir[File.join(PROGRAMS, "*.rb")].sort.map { |path| Header.read(path) }

@@ -10,9 +10,10 @@ require_relative "header"
 # `truth`: Exhibit#truth. `answer`: what the command printed, nil if it failed. `early`: this much of the series was taken
 # before the program settled, when nobody can tell it from a leak.
 class Judgement
-  GRADES = %w[none unknown likely confirmed].freeze # the most certain last
-  LEAK_GRADES = GRADES.last(2).freeze
-  OUTCOMES = %i[right unknown wrong alarm early silent].freeze
+  LEAKS = %w[confirmed likely].freeze
+  OUTCOMES = %i[right grows unknown wrong alarm early silent].freeze
+  # What the diagnosis calls each kind of the truth.
+  KINDS = { "leak" => %w[objects], "native" => %w[native mapped], "threads" => %w[threads fibers] }.freeze
 
   def self.grows?(truth) = Header::GROWING.include?(truth["kinds"].first)
 
@@ -24,60 +25,54 @@ class Judgement
     @early = early
   end
 
-  def kind = verdict["kind"]
-  def grade = verdict["grade"]
-  def leak? = LEAK_GRADES.include?(grade)
+  def state = process["state"]
+  def kind = process["kind"]
+  def leak? = LEAKS.include?(state)
   def grows? = self.class.grows?(truth)
   def right? = outcome == :right
 
-  # right    a growing program: its kind, for sure; another one: no leak is named
-  # unknown  the right kind, of grade unknown; of a healthy program, a kind of leak of grade unknown
-  # wrong    of a growing program, anything else
-  # alarm    a leak, for sure, in a program that has none
+  # right    a growing program is called a leak; another one is not
+  # grows    a growing program: growth is certain, and no leak is named
+  # unknown  a growing program: the diagnosis cannot tell, or names a rate above the program's from which it would see a leak
+  # wrong    a growing program: no leak was found, or it has ended
+  # alarm    a leak in a program that has none
   # early    the same, before the program settled; it counts neither way
   # silent   there was no answer
   def outcome
     return :silent unless @answer
     return of_growing if grows?
-    return :right unless Header::GROWING.include?(kind)
-    return :unknown unless leak?
+    return :right unless leak?
+
     @early ? :early : :alarm
   end
 
-  # Whether the first finding names a line that makes the memory; nil where there is none to name.
-  def line_right? = truth["lines"].any? ? names?(truth["lines"], finding["line"], finding["app_line"]) : nil
+  # Is growth certain?
+  def certain? = leak? || state == "grows"
+  # Is the kind of the truth named?
+  def kind_right? = truth["kinds"].any? { |one| KINDS.fetch(one, []).include?(kind) }
 
-  # The same of what keeps it.
-  def keeper_right? = truth["keepers"].any? ? names?(truth["keepers"], *keeper_texts) : nil
+  # Whether a line of the findings that the diagnosis prints makes the memory; nil where there is none to name.
+  def line_right? = truth["lines"].any? ? names?(truth["lines"], *texts(lines.first(1))) : nil
 
-  def line = finding.values_at("app_line", "line").compact.uniq.join(" ← ")
-  def keeper = keeper_texts.join(" ")
+  # The same of what retains it; nil where no walk named anything.
+  def keeper_right? = truth["keepers"].any? && holder ? names?(truth["keepers"], holder["name"], *("#{holder["path"]}:#{holder["line"]}" if holder["path"])) : nil
 
-  # Is what `later` says, with more evidence, less sure or something else? Where this was no sure and right verdict of a
-  # growing program it may be.
-  def weakened_by?(later)
-    return false unless grows? && right?
-
-    later.kind != kind || GRADES.index(later.grade).to_i < GRADES.index(grade)
-  end
+  def line = texts(lines.first(1)).uniq.join(" ← ")
+  def keeper = holder ? holder["name"] : ""
 
   private
 
-  # By a walk over the heap, where there was one; else the container that grows.
-  def keeper_texts
-    holder = finding["holder"]
-    return [holder["name"], *("#{holder["path"]}:#{holder["line"]}" if holder["path"])].compact if holder
-
-    finding["keeper"]&.values_at("line", "what").to_a.compact
-  end
-
-  def verdict = @answer&.fetch("verdict", nil) || {}
-  def finding = @answer&.fetch("findings", nil)&.first || {}
+  def process = @answer&.fetch("processes", nil)&.first || {}
+  def finding = process["findings"]&.first || {}
+  def lines = finding["lines"] || []
+  def holder = finding["holder"]
+  def texts(some) = some.flat_map { |line| line.values_at("app_line", "line") }.compact + [process["created"]].compact
 
   def of_growing
-    return :wrong unless truth["kinds"].include?(kind)
     return :right if leak?
-    grade == "unknown" ? :unknown : :wrong
+    return state.to_sym if %w[grows unknown].include?(state)
+
+    state == "none" && truth["rate"].to_f.positive? && process["detectable_per_hour"].to_f > truth["rate"] * 3600 ? :unknown : :wrong
   end
 
   # A number at the end of a pattern is a whole one: "a.rb:2" is not in "a.rb:21".

@@ -36,5 +36,5 @@ puts Table.new(examinations).to_s.gsub(/^/, "# "), *score.lines.map { |line| "# 
 score.shares.each do |name, (right, all)|
   ZooTest.measured "#{name}: #{(Score::TARGETS[name] * 100).round}% are wanted", all.zero? || right >= Score::TARGETS[name] * all, "#{right} of #{all}"
 end
-{ "no healthy program is called a leak" => score.alarms, "evidence that is added makes no right verdict weaker, nor another one" => score.weakened }
+{ "no healthy program is called a leak" => score.alarms, "no growing program is called fine" => score.wrong, "no leak is taken back" => score.taken_back }
   .each { |name, found| ZooTest.measured name, found.empty?, found.empty? ? "none" : found.join(", ") }

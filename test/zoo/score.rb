@@ -2,9 +2,9 @@
 
 # How often the diagnosis is right on many examinations.
 class Score
-  # Shares that must be reached.
-  TARGETS = { "right after 20 profiles" => 0.95, "right after 8 profiles" => 0.8, "lines right, of the growing that are right" => 1.0,
-              "keepers right, of those" => 0.8 }.freeze
+  # Shares that must be reached: of growing programs, and of healthy ones.
+  TARGETS = { "growth certain after 20 profiles" => 0.97, "leak after 20 profiles" => 0.9, "leak after 60 profiles" => 0.97,
+              "lines right, of the leaks" => 0.95, "retained by the right thing, where it is named" => 0.9 }.freeze
 
   def initialize(examinations)
     @examinations = examinations
@@ -12,30 +12,20 @@ class Score
 
   # Name => [how many are right, of how many].
   def shares
-    TARGETS.keys.zip([right(:long), right(:short), named(:line_right?), named(:keeper_right?)]).to_h
+    TARGETS.keys.zip([of_growing { |one| one.short.certain? }, of_growing { |one| one.short.leak? }, of_growing { |one| one.long.leak? },
+                      named(:line_right?), named(:keeper_right?)]).to_h
   end
 
-  # Names of the healthy ones that were called a leak, after either number of profiles.
-  def alarms = names { |one| [one.short, one.long, one.last].any? { |judgement| judgement.outcome == :alarm } }
-  def unknown = names { |one| one.long.outcome == :unknown }
-  def wrong = names { |one| %i[wrong alarm silent].include?(one.long.outcome) }
+  # Names of the healthy ones that were called a leak once it could be known.
+  def alarms = names { |one| one.judgements.values.any? { |judgement| judgement.outcome == :alarm } }
+  # The same before it could be known.
   def early = names { |one| one.judgements.values.any? { |judgement| judgement.outcome == :early } }
-
-  # "NAME after COUNT: …" where evidence that was added made a right verdict weaker, or another one.
-  def weakened
-    @examinations.flat_map do |one|
-      one.weakened.map { |count, before, after| "#{one.truth["name"]} after #{count}: #{before.kind} #{before.grade} became #{after.kind} #{after.grade}" }
-    end
-  end
-
-  # Of each healthy one: after how many numbers of profiles from Examination::SHORT on, past the time that it settles, it is
-  # called a leak, and after how many it was asked.  Meaningful where every number was (EVERY=1).
-  def asked
-    @examinations.reject { |one| one.long.grows? }.to_h do |one|
-      said = one.judgements.select { |count, judgement| count >= Examination::SHORT && judgement.outcome != :early }.values
-      [one.truth["name"], [said.count { |judgement| judgement.outcome == :alarm }, said.size]]
-    end
-  end
+  # Growing ones of which it was said that no leak above a rate was found, which they had, or that they ended.
+  def wrong = names { |one| one.judgements.values.any? { |judgement| %i[wrong silent].include?(judgement.outcome) } }
+  # Growing ones that were called a leak, and then not.
+  def taken_back = names { |one| one.taken_back.any? }
+  def grows = names { |one| one.grows? && one.long.outcome == :grows }
+  def unknown = names { |one| one.grows? && one.long.outcome == :unknown }
 
   # Wilson's 95% interval of a share (1927, JASA 22:209-212).
   def self.interval(count, all, square = 1.959964**2)
@@ -46,34 +36,21 @@ class Score
 
   # The sums in words, a line each.
   def lines
-    healthy = @examinations.reject { |one| one.long.grows? }.size
-    [*shares.map { |name, (right, all)| "#{name}: #{right} of #{all} (#{all.zero? ? "-" : (100.0 * right / all).round}%, wanted #{(TARGETS[name] * 100).round}%)" },
-     *{ "called a leak, of #{healthy} healthy ones" => alarms, "the same before they settled" => early, "unknown after 20" => unknown, "wrong after 20" => wrong,
-        "right verdicts that evidence made weaker" => weakened }
-       .map { |name, list| "#{name}: #{list.size}#{" (#{list.join(", ")})" if list.any?}" }, *(rate if healthy > 0)]
+    healthy = @examinations.reject(&:grows?).size
+    [*shares.map { |name, (right, all)| "#{name}: #{right} of #{all} (#{share(right, all)}, wanted #{(TARGETS[name] * 100).round}%)" },
+     *{ "called a leak, of #{healthy} healthy ones" => alarms, "the same before it could be known" => early, "growing, and called fine" => wrong,
+        "leaks taken back" => taken_back, "growth certain, no leak named, at the end" => grows, "cannot tell, at the end" => unknown }
+       .map { |name, list| "#{name}: #{list.size}#{" (#{list.join(", ")})" if list.any?}" }]
   end
 
   private
 
-  # Numbers of profiles of one program are no trials of their own: the interval is of programs.
-  def rate
-    said = asked
-    alarms = said.select { |_, (count, _)| count > 0 }
-    low, high = Score.interval(alarms.size, said.size).map { |share| format("%.1f", share * 100) }
-    "asked from #{Examination::SHORT} profiles on: #{alarms.values.sum(&:first)} of #{said.values.sum(&:last)} answers are alarms, in #{alarms.size} of #{said.size} healthy ones " \
-      "(95%: #{low} – #{high}%)#{": #{alarms.keys.join(", ")}" if alarms.any?}"
-  end
-
+  def share(right, all) = all.zero? ? "-" : "#{(100.0 * right / all).round}%; 95%: #{Score.interval(right, all).map { |limit| (limit * 100).round }.join(" – ")}%"
   def names(&) = @examinations.select(&).map { |one| one.truth["name"] }
-
-  # What is early counts neither way.
-  def right(moment)
-    counted = @examinations.map(&moment).reject { |judgement| judgement.outcome == :early }
-    [counted.count(&:right?), counted.size]
-  end
+  def of_growing(&) = @examinations.select(&:grows?).then { |all| [all.count(&), all.size] }
 
   def named(what)
-    said = @examinations.map(&:long).select { |judgement| judgement.grows? && judgement.right? }.map(&what).compact
+    said = @examinations.select(&:grows?).map(&:long).select(&:leak?).map(&what).compact
     [said.count(true), said.size]
   end
 end

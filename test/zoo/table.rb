@@ -2,8 +2,8 @@
 
 # Examinations as a table, a line each.
 class Table
-  HEADINGS = %w[program truth after\ 8 after\ 20 line keeper since named].freeze
-  MARKS = { right: "", unknown: "~", wrong: "✗", alarm: "ALARM", early: "(early)", silent: "-" }.freeze
+  HEADINGS = %w[program truth after\ 20 after\ 60 line keeper since named].freeze
+  MARKS = { right: "", grows: "~", unknown: "~", wrong: "✗", alarm: "ALARM", early: "(early)", silent: "-" }.freeze
 
   def initialize(examinations)
     @examinations = examinations
@@ -24,8 +24,7 @@ class Table
   end
 
   def verdict(judgement)
-    mark = MARKS.fetch(judgement.outcome)
-    [judgement.kind, (judgement.grade unless judgement.kind == "steady"), mark].compact.reject(&:empty?).join(" ")
+    [judgement.state, judgement.kind, MARKS.fetch(judgement.outcome)].compact.reject(&:empty?).join(" ")
   end
 
   def answer(right) = { true => "yes", false => "no", nil => "" }[right]

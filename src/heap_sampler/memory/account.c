@@ -111,6 +111,24 @@ ask_libc(void)
 #endif
 }
 
+uint64_t
+rb_hs_malloc_allocated(void)
+{
+    struct hs_account_excess excess;
+    struct malloc_says says;
+    rb_hs_malloc_excess(&excess);
+    if (rb_hs_allocator()->jemalloc) {
+        uint64_t epoch = 1;
+        rb_hs_mallctl_write("epoch", &epoch, sizeof(epoch));
+        says.live = statistic("stats.allocated") - ALL_ARENAS("tcache_bytes");
+    }
+    else {
+        says = ask_libc();
+        if (!says.known) return 0;
+    }
+    return says.live - smaller(excess.allocated + rb_hs_memory_total(), says.live);
+}
+
 void
 rb_hs_malloc_look(struct hs_account_excess *excess)
 {
@@ -226,6 +244,9 @@ subtract_sampler(struct hs_account *account, bool surveyed)
     take_off(holder, account->sampler);
 }
 
+/* Of a group that uses less of its limit the page cache is not looked up. */
+enum { NEAR_PERCENT = 50 };
+
 void
 rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, const struct hs_census *census,
                    bool may_hold_up)
@@ -264,6 +285,7 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
         divide_malloc(account, &says, UINT64_MAX);
     }
     subtract_sampler(account, surveyed);
+    rb_hs_memory_limit_read("", NEAR_PERCENT, &account->limit);
     account->cost_ns = rb_hs_steady_ns() - began;
 }
 

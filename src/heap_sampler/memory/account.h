@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stddef.h>
+#include "heap_sampler/memory/smaps.h"
 
 /*
  * Names of the properties of a profile, and their numbers in a file: doc/heap_sampler.proto has the messages.  A
@@ -41,7 +42,8 @@
     FIELD(estimate_bytes, 121) FIELD(child_bytes, 122) FIELD(evicted, 123) FIELD(chain, 124) FIELD(space, 125) FIELD(var, 126) \
     FIELD(name, 127) FIELD(kind, 128) FIELD(class, 129) FIELD(holder, 130) FIELD(made_in, 131) FIELD(made_path, 132) \
     FIELD(made_line, 133) FIELD(free, 134) FIELD(processes, 135) FIELD(profiles, 136) FIELD(evicted_rows, 137) \
-    FIELD(gcs, 138) FIELD(gc_ns, 139) FIELD(walks, 140) FIELD(longest_stop_ns, 141)
+    FIELD(gcs, 138) FIELD(gc_ns, 139) FIELD(walks, 140) FIELD(longest_stop_ns, 141) FIELD(majors, 142) FIELD(reason, 143) \
+    FIELD(limit_used, 144) FIELD(limit_machine, 145)
 
 /* Of answers of the control socket, which are JSON: no file has them. */
 #define HS_ANSWER_FIELDS(FIELD) \
@@ -77,6 +79,7 @@ struct hs_account {
     uint64_t unattributed;
 
     uint64_t pss;               /* 0: not read */
+    struct hs_memory_limit limit; /* the nearest; 0 bytes: not known */
     uint64_t threads, fibers;   /* that live: as many */
     bool stacks_known;          /* how much of whose stacks is resident: */
     uint64_t thread_stacks, fiber_stacks;       /* of `stacks` */
@@ -109,6 +112,9 @@ void rb_hs_account_take(struct hs_account *account, const struct hs_account_exce
 
 /* What sampling adds to jemalloc's figures, and what of malloc's blocks was never touched. [any] [free] */
 void rb_hs_malloc_look(struct hs_account_excess *excess);
+
+/* Bytes that are allocated from malloc(3), touched or not, except the sampler's; 0: not known. It allocates nothing. [any] */
+uint64_t rb_hs_malloc_allocated(void);
 
 /* The main session begins, with this account of just before, or one that is taken now. [gvl] [free] */
 void rb_hs_account_begin(const struct hs_account *account);

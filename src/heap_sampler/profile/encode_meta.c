@@ -7,6 +7,7 @@
  * are compared, or typed in again) are strings.
  */
 #include "heap_sampler/profile/encode.h"
+#include "heap_sampler/profile/snapshot.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,6 +32,33 @@ append_gc_times(const struct hs_object *object, const struct hs_gc_times *times)
     rb_hs_close_message(object->out, at);
 }
 
+static uint64_t
+zigzag(uint64_t now, uint64_t before)
+{
+    int64_t difference = (int64_t)(now - before);
+    return ((uint64_t)difference << 1) ^ (uint64_t)(difference >> 63);
+}
+
+/* The same.  Malloc is 0 where it is not known, else 1 higher. */
+static void
+append_majors(const struct hs_object *object, const struct hs_profile_meta *meta)
+{
+    struct hs_major before = {0};
+    size_t at = rb_hs_open_message(object->out, HS_F_majors);
+    for (uint32_t i = 0; i < meta->majors.count && i < HS_MAJORS; i++) {
+        const struct hs_major *major = &meta->majors.list[i];
+        rb_hs_put_varint(object->out, major->gc - before.gc);
+        rb_hs_put_varint(object->out, major->ns / NS_PER_MS - before.ns / NS_PER_MS);
+        rb_hs_put_varint(object->out, major->objects - before.objects);
+        rb_hs_put_varint(object->out, major->malloc ? 1 + zigzag(major->malloc, before.malloc) : 0);
+        for (uint32_t heap = 0; heap < meta->heaps; heap++) rb_hs_put_varint(object->out, zigzag(major->slots[heap], before.slots[heap]));
+        uint64_t malloc = major->malloc ? major->malloc : before.malloc;
+        before = *major;
+        before.malloc = malloc;
+    }
+    rb_hs_close_message(object->out, at);
+}
+
 static void
 append_gc(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
@@ -38,6 +66,7 @@ append_gc(const struct hs_object *object, const struct hs_profile_meta *meta)
     HS_PUT(object, N(count, meta->gc_count), N(minor, meta->gc_minor), N(major, meta->gc_major), KNOWN(last_minor_ns, meta->last_minor_ns),
            KNOWN(last_major_ns, meta->last_major_ns), KNOWN(last_major_gc, meta->last_major_gc));
     append_gc_times(object, &meta->gc_times);
+    append_majors(object, meta);
     rb_hs_close(object, at);
 }
 
@@ -123,6 +152,11 @@ append_account(const struct hs_object *object, enum hs_field field, const struct
     size_t at = rb_hs_open(object, field);
     HS_PUT(object, N(taken_ns, account->taken_ns), N(cost_ns, account->cost_ns));
     rb_hs_put_all(object, fields, HS_ACCOUNT_FIELDS);
+    const struct hs_memory_limit *limit = &account->limit;
+    if (limit->bytes) {
+        HS_PUT(object, N(limit_bytes, limit->bytes), N(limit_used, limit->used));
+        rb_hs_put_flag(object, HS_F_limit_machine, limit->machine);
+    }
     rb_hs_put_text(object, HS_F_allocator, (struct hs_text){account->allocator, strnlen(account->allocator, sizeof(account->allocator))});
     if (account->jemalloc) {
         size_t within = rb_hs_open(object, HS_F_jemalloc);
@@ -235,6 +269,18 @@ rb_hs_encode_memory(const struct hs_profile_meta *meta, const struct hs_sampler_
     return end_json(object);
 }
 
+static const char *
+reason_of(unsigned flag)
+{
+    switch (flag) {
+    case HS_PERIODIC: return "periodic";
+    case HS_AT_EXIT: return "exit";
+    case HS_AT_RSS: return "at_rss";
+    case HS_FOR_AGENT: return "agent";
+    default: return "asked";
+    }
+}
+
 int
 rb_hs_encode_meta(const struct hs_profile *profile, struct hs_buffer *out)
 {
@@ -245,7 +291,8 @@ rb_hs_encode_meta(const struct hs_profile *profile, struct hs_buffer *out)
     rb_hs_put_text(object, HS_F_generator, rb_hs_text_of("heap_sampler"));
     rb_hs_put_text(object, HS_F_ruby, (struct hs_text){meta->ruby, strnlen(meta->ruby, sizeof(meta->ruby))});
     append_process(object, meta);
-    HS_PUT(object, N(session, meta->session), N(started_ns, meta->started_ns), N(taken_ns, meta->taken_ns));
+    HS_PUT(object, N(session, meta->session), N(started_ns, meta->started_ns), N(taken_ns, meta->taken_ns), N(objects, meta->objects));
+    rb_hs_put_text(object, HS_F_reason, rb_hs_text_of(reason_of(profile->reason)));
     append_gc(object, meta);
     append_forced(object, meta);
     append_settings(object, meta);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "heap_sampler/memory/account.h"
+#include "heap_sampler/memory/majors.h"
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/memory/threads.h"
 #include "heap_sampler/base/table.h"
@@ -108,11 +109,13 @@ struct hs_profile_meta {
     uint64_t started_ns;        /* Unix time */
     uint64_t taken_ns;
     uint64_t gc_count, gc_minor, gc_major;
+    uint64_t objects;           /* allocated by the process so far */
     uint64_t gc_ns;             /* CPU time of all of them */
     bool gc_timed;              /* false: no clock measures it */
     uint64_t last_minor_ns, last_major_ns;      /* Unix time, 0: none yet */
     uint64_t last_major_gc;     /* the GC count of the last major one, 0: none yet */
     struct hs_gc_times gc_times;        /* Unix time */
+    struct hs_majors majors;            /* the same */
     uint32_t diagnose_ppm;      /* share of the run time that periodic profiles may force, in millionths; 0: off */
     struct hs_forced forced;
     uint64_t live_samples;
@@ -158,6 +161,7 @@ struct hs_part {
 
 struct hs_profile {
     struct hs_profile_meta meta;
+    unsigned reason;            /* why it was taken: a flag of profile/snapshot.h; 0: it was asked for */
     struct hs_live_samples samples;     /* list NULL: they were not asked for */
     struct hs_row *rows;
     size_t row_count;

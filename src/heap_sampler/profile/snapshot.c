@@ -57,6 +57,7 @@ rb_hs_describe(struct hs_profile_meta *meta, int number)
         .gc_count = counts.gc,
         .gc_minor = counts.minor,
         .gc_major = counts.major,
+        .objects = counts.objects,
         .gc_ns = counts.gc_ns,
         .gc_timed = counts.timed,
         .last_minor_ns = rb_hs_marks()->minor_ns,
@@ -72,6 +73,7 @@ rb_hs_describe(struct hs_profile_meta *meta, int number)
     };
     memcpy(meta->deploy, rb_hs_files.deploy, sizeof(meta->deploy));
     rb_hs_gc_times_copy(&meta->gc_times);
+    rb_hs_majors_copy(&meta->majors);
     meta->diagnose_ppm = rb_hs_files.diagnose_ppm;
     meta->forced = rb_hs_forced();
     meta->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;
@@ -173,6 +175,7 @@ rb_hs_snapshot_begin(int session, unsigned flags, unsigned seconds)
         rb_hs_free(HS_MEM_SNAPSHOTS, snapshot);
         return NULL;
     }
+    snapshot->profile->reason = flags & HS_REASONS;
     rb_hs_slot_copies_make_room(&snapshot->copies.slots);
     snapshot->asked = flags & HS_WITH_RETAINERS && rb_hs_retainers_prepare(&snapshot->child, &snapshot->profile->retainers, seconds, flags & HS_BY_ITSELF);
     if (snapshot->asked) copy_all_and_fork(snapshot);

@@ -12,7 +12,13 @@ enum hs_snapshot_flags {
     HS_MAY_HOLD_UP = 2,         /* see rb_hs_account_take */
     HS_WITH_RETAINERS = 4,        /* what retains them: heap_walk/retainers.h */
     HS_FORCED = 16,             /* the program does not ask for the walk: what it costs is counted */
-    HS_BY_ITSELF = 8            /* no person asks for that: after a walk that was killed there is none */
+    HS_BY_ITSELF = 8,           /* no person asks for that: after a walk that was killed there is none */
+    /* Why the profile is taken; without any of these it was asked for. */
+    HS_PERIODIC = 32,
+    HS_AT_EXIT = 64,
+    HS_AT_RSS = 128,
+    HS_FOR_AGENT = 256,
+    HS_REASONS = HS_PERIODIC | HS_AT_EXIT | HS_AT_RSS | HS_FOR_AGENT
 };
 
 struct hs_snapshot;

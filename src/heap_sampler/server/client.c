@@ -58,6 +58,12 @@ fail(struct hs_client *client, const char *format, ...)
 /* How long a profile waits for names. Short, since other clients wait meanwhile. */
 enum { NAMES_MS = 30 };
 
+static unsigned
+reason_of(const struct hs_ask *ask)
+{
+    return ask->for_agent ? HS_FOR_AGENT : 0;
+}
+
 static void
 answer_profile(struct hs_client *client)
 {
@@ -66,7 +72,7 @@ answer_profile(struct hs_client *client)
     enum hs_shown_first first = client->ask.alloc_first ? HS_ALLOC_FIRST : HS_INUSE_FIRST;
     if (!snapshot) {
         rb_hs_name_at_safe_point(NAMES_MS);
-        snapshot = rb_hs_snapshot_begin(HS_MAIN, 0, 0);
+        snapshot = rb_hs_snapshot_begin(HS_MAIN, reason_of(&client->ask), 0);
         if (snapshot) rb_hs_snapshot_work(snapshot, &never);
     }
     client->begun = NULL;
@@ -95,7 +101,7 @@ force(struct hs_client *client)
         return;
     }
     if (demanded ? !ask->why : !rb_hs_forced_walk_due_p(ask->diagnose_ppm)) return;
-    client->begun = rb_hs_walk_begin(demanded ? 0 : HS_BY_ITSELF, &client->all->held);
+    client->begun = rb_hs_walk_begin(reason_of(ask) | (demanded ? 0 : HS_BY_ITSELF), &client->all->held);
     if (!client->begun) fail(client, "no profile: %s", strerror(ENOMEM));
 }
 

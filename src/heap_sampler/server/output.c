@@ -279,7 +279,7 @@ save_last(uint64_t until_ns, int *raised)
 {
     const struct timespec nap = {0, 20000000};
     begin(&last.output, "");
-    last.snapshot = rb_hs_snapshot_begin(HS_MAIN, HS_MAY_HOLD_UP, 0);
+    last.snapshot = rb_hs_snapshot_begin(HS_MAIN, HS_AT_EXIT | HS_MAY_HOLD_UP, 0);
     if (!last.snapshot) return ENOMEM;
     rb_hs_snapshot_work(last.snapshot, &never);
     int error = rb_hs_within(finish, 0, until_ns, raised);

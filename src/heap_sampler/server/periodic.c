@@ -176,7 +176,7 @@ save_periodic(void)
     uint32_t keep = rb_hs_files.keep;
     major_before_profile();
     rb_hs_name_at_safe_point(NAMES_MS);
-    if (rb_hs_output_save(&output, "", walk_if_paid(), &periodic.stopping) == 0 && keep) keep_newest(&output.file, keep);
+    if (rb_hs_output_save(&output, "", HS_PERIODIC | walk_if_paid(), &periodic.stopping) == 0 && keep) keep_newest(&output.file, keep);
 }
 
 /* -- at-rss= ----------------------------------------------------------------- */
@@ -224,7 +224,7 @@ save_at_rss(void)
 {
     struct hs_output output;
     rb_hs_name_at_safe_point(NAMES_MS);
-    if (rb_hs_output_save(&output, "-at-rss", HS_MAY_HOLD_UP, NULL) != 0) {
+    if (rb_hs_output_save(&output, "-at-rss", HS_AT_RSS | HS_MAY_HOLD_UP, NULL) != 0) {
         periodic.at_rss_failed = true;
         periodic.at_rss_ns = rb_hs_steady_ns() + AGAIN_MS * HS_MS_NS;
         return;
@@ -232,7 +232,7 @@ save_at_rss(void)
     /* A heap walk takes time and memory: with that it is written once more, if the process lives to see it. */
     struct hs_output again = output;
     unsigned walk = walk_if_paid();
-    if (walk) rb_hs_output_save(&again, NULL, HS_MAY_HOLD_UP | walk, &periodic.stopping);
+    if (walk) rb_hs_output_save(&again, NULL, HS_AT_RSS | HS_MAY_HOLD_UP | walk, &periodic.stopping);
     periodic.at_rss_saved = true;
     rb_hs_output_announce(&output, periodic.why);
 }

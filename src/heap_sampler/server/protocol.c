@@ -16,10 +16,10 @@ static const char greeting[] = "heap-sample/1 ";
 
 static const struct {
     const char *name;
-    const char *keys[5];        /* that it takes; NULL: settings, any */
+    const char *keys[6];        /* that it takes; NULL: settings, any */
 } verbs[HS_ASK_VERBS] = {
     [HS_ASK_HELLO] = {"hello", {""}},
-    [HS_ASK_PROFILE] = {"profile", {"gc", "why", "diagnose", "type", ""}},
+    [HS_ASK_PROFILE] = {"profile", {"gc", "why", "diagnose", "type", "for", ""}},
     [HS_ASK_MEMORY] = {"memory", {""}},
     [HS_ASK_START] = {"start", {NULL}},
     [HS_ASK_SET] = {"set", {NULL}},
@@ -98,6 +98,8 @@ read_profile(struct hs_ask *ask)
     ask->gc = has_p(ask, "gc", "1");
     ask->why = has_p(ask, "why", "1");
     ask->alloc_first = has_p(ask, "type", "alloc_space");
+    ask->for_agent = has_p(ask, "for", "agent");
+    if (rb_hs_ask_value(ask, "for") && !ask->for_agent) return "for must be agent";
     if (type && !ask->alloc_first && strcmp(type, "inuse_space") != 0) return "type must be inuse_space or alloc_space";
     if (share && strcmp(share, "off") != 0 && !rb_hs_share_parse(share, strlen(share), &ask->diagnose_ppm)) {
         return "diagnose must be a share of the run time from 0.001% to 50%, such as 1%, or off";

@@ -39,6 +39,7 @@ struct hs_ask {
     size_t argument_count;
     /* of a profile */
     bool alloc_first;           /* type=alloc_space */
+    bool for_agent;             /* for=agent */
     bool gc, why;               /* demanded; else the profile has what its share pays for, and may have none */
     uint32_t diagnose_ppm;      /* the share of the run time that the answer may force, in millionths; 0: nothing */
 };

@@ -4,21 +4,16 @@
 
 require_relative "../../testing"
 require_relative "command_helper"
+require_relative "../library/counted_series"
 
 class PageTest < Test
   include CommandHelper
 
-  # A process whose RSS grows by +step+ MiB a minute, which a line keeps.
-  def write_process(dir, pid, profiles, step)
-    profiles.times do |minute|
-      sizes = {"slots_live" => (40 + step * minute) << 20, "slots_free" => 8 << 20, "code_and_files" => 12 << 20}
-      account = sizes.merge("rss" => sizes.values.sum, "pss" => nil, "taken_ns" => Build::STARTED, "cost_ns" => 1)
-      build = Build.new(process_id: pid, process_start: format("%016x", pid), taken_ns: Build::STARTED + (minute + 1) * Build::MINUTE, account: account,
-                        gc: {"count" => 100 + 10 * minute, "minor" => 80, "major" => 20 + 2 * minute})
-      build.row(["/srv/app/steady.rb:1 Steady#keep"], "String", birth: 5, inuse: 80)
-      (0..minute).each { |birth| build.row(["/srv/app/leak.rb:7 Leak#now"], "Array", type: "T_ARRAY", birth: 100 + 10 * birth, inuse: 2 * step) } if step > 0
-      write(File.join(dir, "#{pid}-#{minute}.pb.gz"), PprofEncoder.gzip(build.raw))
-    end
+  include CountedSeries
+
+  # The last profiles of a process, a minute apart: keep= deleted the others.
+  def write_profiles(series, count)
+    series.to_a.last(count).each_with_index { |profile, index| write(File.join(@profiles, "#{profile.info.process_id}-#{index}.pb.gz"), HeapSample::Formats.encode(profile, "pb.gz")) }
   end
 
   # The object in a page.
@@ -31,8 +26,8 @@ class PageTest < Test
     @view = with_view(dir) unless NO_PAGE
     @profiles = File.join(dir, "profiles")
     FileUtils.mkdir_p(@profiles)
-    write_process(@profiles, 100, 20, 0)
-    write_process(@profiles, 200, 9, 5)
+    write_profiles(level(24, pid: 100, "title" => "puma: cluster"), 20)
+    write_profiles(leaking(24, pid: 200), 9)
   end
 
   # The page of the folder of profiles: its data, and what the command printed.
@@ -43,11 +38,13 @@ class PageTest < Test
     [page_data(path), result.err]
   end
 
-  test "a folder's page shows the process that grew most, not the one with most profiles, and opens with the diagnosis of all", missing: NO_PAGE do
+  test "a folder's page shows the worst process, not the one with most profiles, and opens with the diagnosis of all", missing: NO_PAGE do
     data, said = page
     assert(data["title"].start_with?("Heap profile of process 200,"), data["title"])
-    assert_equal([200, 100], data["diagnosis"]["processes"].map { |process| process["pid"] })
-    refute(data["diagnosis"]["verdict"]["sentence"].empty?)
+    worst, other = data["diagnosis"]["processes"]
+    assert_equal([[[200], "likely"], [[100], "none"]], [worst, other].map { |process| process.values_at("pids", "state") })
+    assert_equal(["leak (likely)", "no leak found"], data["states"].values_at("likely", "none"))
+    assert(worst["sentence"].start_with?("Leak (likely): ") && worst["sentence"].include?(" cart.rb:12 `Cart#add`"), worst["sentence"])
     assert(said.include?("process 200, 9 profiles") && said.include?("; 1 more is in the diagnosis"), said)
   end
 
@@ -66,7 +63,7 @@ class PageTest < Test
   end
 
   test "of a part of the profiles nothing is diagnosed", missing: NO_PAGE do
-    data, = page("--class", "Array")
+    data, = page("--class", "String")
     assert_nil(data["diagnosis"])
   end
 end

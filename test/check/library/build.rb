@@ -10,6 +10,8 @@ require "heapsample"
 #
 #   build.malloc(["!/usr/lib/libfoo.so foo_new", "app/a.rb:3 A#b"], "libfoo.so", 2000, inuse: 20)
 #
+#   Build.new(majors: [[10, Build::STARTED, 100_000, 40_000, 1_000_000]])   # GC count, ns, objects, bytes alive, malloc
+#
 # Estimates are given as numbers of samples and weighted by the interval; other
 # options are fields of the meta data.
 class Build
@@ -18,7 +20,7 @@ class Build
 
   attr_reader :meta
 
-  def initialize(interval: 512 * 1024, **meta)
+  def initialize(interval: 512 * 1024, majors: nil, **meta)
     @interval = interval
     @texts = [""]
     @frames = []
@@ -44,6 +46,19 @@ class Build
       "memsize" => false
     }
     meta.each { |name, value| @meta[name.to_s] = value }
+    @meta["gc"] = @meta["gc"].merge("majors" => Build.majors(majors, @meta["heaps"].map { |heap| heap["slot_size"] })) if majors
+  end
+
+  # Major GCs as they are in a file: see HeapSample::Major.list. All that is alive is in the first heap.
+  def self.majors(rows, slot_sizes)
+    before = [0] * 5
+    zigzag = ->(number) { number.negative? ? (-2 * number) - 1 : 2 * number }
+    rows.flat_map do |gc, ns, objects, bytes, malloc|
+      now = [gc, ns / 1_000_000, objects, malloc || before[3], bytes / slot_sizes.first]
+      steps = now.zip(before).map { |one, other| one - other }
+      before = now
+      [*steps.first(3), malloc ? zigzag[steps[3]] + 1 : 0, zigzag[steps[4]], *([0] * (slot_sizes.size - 1))]
+    end
   end
 
   # +stack+: "path:line label" or "path:line label @/absolute/path", leaf first.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heapsample"
+require_relative "build"
 
 # Series of profiles of a process that never ran: objects are born and die as the
 # lines below say, GCs notice it, and what is sampled of them is handed over as rows.
@@ -16,6 +16,7 @@ class SeriesSimulator
   HOURS = 2
   # What one sample stands for.
   BYTES = SLOT / (1 - Math.exp(-SLOT / INTERVAL.to_f))
+  WORK = 100_000          # objects allocated between two GCs
   MINORS = 8              # GCs between two profiles
   OLD = 3                 # GCs after which only a major one frees
 
@@ -34,6 +35,7 @@ class SeriesSimulator
     @passing = {}
     @malloc = {}
     @most = 0
+    @sizes = {}
   end
 
   # Born evenly, or as +rate+ (a proc of time, at most 1) says, and never freed.
@@ -128,9 +130,6 @@ class SeriesSimulator
     end
   end
 
-  # The same without accounts: nothing tells how large the process was.
-  def without_accounts = HeapSample::Series.new(profiles.each { |profile| profile.meta.delete("account") })
-
   private
 
   def born(samples, rate: nil, from: 0.0, to: from + 1.0, span: to - from)
@@ -184,9 +183,23 @@ class SeriesSimulator
     last = @major.first(count).rindex(true)
     {"format" => 3, "process_id" => 1, "process_start" => "simulated", "session" => 1, "started_ns" => STARTED,
      "taken_ns" => STARTED + (time * HOURS * 3600e9).to_i, "gc" => {"count" => count, "major" => majors, "minor" => count - majors,
-                                                                                        **(last ? {"last_major_ns" => STARTED + (@gcs[last] * HOURS * 3600e9).to_i, "last_major_gc" => last + 1} : {})},
+                                                                                        "majors" => Build.majors(majors_until(count), [SLOT]), **(last ? {"last_major_ns" => STARTED + (@gcs[last] * HOURS * 3600e9).to_i, "last_major_gc" => last + 1} : {})},
+     "heaps" => [{"slot_size" => SLOT}], "objects" => count * WORK, "reason" => "periodic",
      "settings" => {"interval" => INTERVAL, "first_interval" => INTERVAL, "interval_changes" => 0},
      "malloc" => {"state" => "on", "interval" => INTERVAL}, "account" => account(time)}
+  end
+
+  # The major GCs among the first GCs, and what each left alive.
+  def majors_until(count)
+    (0...count).select { |gc| @major[gc] }.map do |gc|
+      slots, malloc = @sizes[gc] ||= alive(@gcs[gc])
+      [gc + 1, STARTED + (@gcs[gc] * HOURS * 3600e9).to_i, (gc + 1) * WORK, slots, malloc + BASE]
+    end
+  end
+
+  # Bytes of slots and of malloc that a major GC leaves alive.
+  def alive(time)
+    [false, true].map { |malloc| @lines.sum { |name, objects| @malloc.key?(name) == malloc ? objects.count { |birth, _, gone| birth <= time && gone > time } : 0 } * INTERVAL }
   end
 
   # What is there, garbage too; RSS stays at the most that there was.

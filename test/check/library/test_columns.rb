@@ -44,8 +44,8 @@ class ColumnsTest < Test
     titles = MetaMessage::MESSAGES.keys.to_h { |name| [name, name == :gc ? "GC" : name.name.split("_").map(&:capitalize).join] }
     MetaMessage::MESSAGES.each do |message, fields|
       expected = fields.map do |name, type|
-        repeated = type.is_a?(Array) || %i[texts triples].include?(type)
-        [name.name, {texts: "string", triples: "uint64"}[type] || TYPES[type] || titles.fetch([*type].first), MetaMessage::NUMBERS.fetch(name), repeated]
+        repeated = type.is_a?(Array) || %i[texts numbers triples].include?(type)
+        [name.name, {texts: "string", numbers: "uint64", triples: "uint64"}[type] || TYPES[type] || titles.fetch([*type].first), MetaMessage::NUMBERS.fetch(name), repeated]
       end
       assert_equal(expected, documented(titles.fetch(message)))
     end
@@ -68,7 +68,7 @@ class ColumnsTest < Test
   end
 
   test "what a profile says about itself is the same written and read again" do
-    meta = held_build.raw[:meta].merge("memsize" => true, "deploy" => "ü\u0000", "parent_id" => (1 << 64) - 1, "gc" => {"count" => 0, "times" => [[1, 2, 3], [4, 5, 6]]},
+    meta = held_build.raw[:meta].merge("memsize" => true, "deploy" => "ü\u0000", "parent_id" => (1 << 64) - 1, "gc" => {"count" => 0, "times" => [[1, 2, 3], [4, 5, 6]], "majors" => [5, 1 << 50]},
                                         "merged" => {"processes" => 3}, "colour" => "red", "host" => 5)
     read = MetaMessage.decode(MetaMessage.encode(meta))
     assert_equal(meta["kept"]["objects"], read["kept"]["objects"])
@@ -76,7 +76,7 @@ class ColumnsTest < Test
       [name, name == "heaps" ? value.map { |heap| heap.slice(*meta["heaps"].first.keys) } : value.slice(*meta["settings"].keys)]
     }))
     assert_equal([{"processes" => 3, "profiles" => nil, "evicted_rows" => nil}, nil, nil], [read["merged"], read["host"], read["colour"]])
-    assert_equal([[1, 2, 3], [4, 5, 6]], read["gc"]["times"])
+    assert_equal([[[1, 2, 3], [4, 5, 6]], [5, 1 << 50]], read["gc"].values_at("times", "majors"))
     refute(MetaMessage.decode("").key?("kept"))
   end
 

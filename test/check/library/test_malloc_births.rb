@@ -245,22 +245,6 @@ class MallocBirthsTest < Test
     assert(text.include?("+1.0 GiB (+0.9 – +1.0 GiB), +15.6 MiB of it resident, in 1,000 objects, mostly\nblocks of malloc."), text)
   end
 
-  test "leaked threads are a leak of what they touch, and of blocks" do
-    profiles = (0..24).map do |number|
-      build = moment(number).row(["/srv/app/pool.rb:9 Pool#grow", MAIN], "Array", type: "T_ARRAY", inuse: 12, birth: 60)
-      (0..number).each do |index|
-        build.blocks(THREADS, "ruby", BLOCK_MIB, birth: 91 + 10 * index, inuse: 40, resident: 64 << 10)
-             .row(["/srv/app/pool.rb:9 Pool#grow", MAIN], "Array", type: "T_ARRAY", inuse: 1, birth: 91 + 10 * index)
-      end
-      build.blocks(THREADS, "ruby", BLOCK_MIB, alloc: 40 * (number + 1)).profile
-    end
-    found = Series.new(profiles).diagnosis
-    leak = found.findings.first
-    per_hour = 40 * (64 << 10) / (1 - Math.exp(-2)) * 6
-    assert(found.leak? && found.per_hour(leak.grew).between?(0.9 * per_hour, 2 * per_hour + 4 * BLOCK_MIB), "#{found.per_hour(leak.grew)} #{per_hour}\n#{found}")
-    assert_equal("ruby", leak.whole.libraries.max_by(&:last).first)
-  end
-
   test "a line that mallocs more than it has slots has malloc for a class" do
     assert(malloc_build.profile.top.text(root: "/srv/app").to_s.include?("(malloc) 98% +1"), malloc_build.profile.top.text(root: "/srv/app").to_s)
     slots = Build.new.row(CACHE.last(2), "String", inuse: 60, birth: 1).blocks(CACHE, "ruby", 20_000, birth: 1, inuse: 20).profile

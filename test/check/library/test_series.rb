@@ -103,23 +103,6 @@ class SeriesTest < Test
     end
   end
 
-  test "what is in use is read alone: the same rows by line and birth, and how many objects were allocated" do
-    in_folder_of("a.pb.gz" => at_minute(1)) do |folder|
-      path = File.join(folder, "a.pb.gz")
-      whole, live = Profile.load(path), Profile.new(**PprofReader.read(path, live: true))
-      tables = [whole, live].map do |profile|
-        lines = Keys.new(profile, :line)
-        profile.table.select { |row| row[Columns::BIRTH_GC] }
-               .map { |row| [lines.of(row), profile.text(row[Columns::CLASS]), profile.text(row[Columns::TYPE]), row[Columns::BIRTH_GC], *row.last(25)] }
-      end
-      assert(tables[0].size > 4, tables[0].size.to_s)
-      assert_equal(*tables)
-      assert_equal(tables[0].size + 1, live.table.size)
-      assert_close(*[whole, live].map { |profile| profile.table.sum { |row| row[Columns::ALLOC_OBJECTS] } }, 1)
-      assert_equal(Births.new(whole).groups, Series.load(folder).births(0).groups)
-    end
-  end
-
   test "a profile that was read last is not read again" do
     in_folder_of("a.pb.gz" => at_minute(1), "b.pb.gz" => at_minute(2), "c.pb.gz" => at_minute(3)) do |folder|
       series = Series.load(folder)

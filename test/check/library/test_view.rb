@@ -153,11 +153,13 @@ class ViewTest < Test
 
   test "a diagnosis is in the data as its to_h has it; without one there is none" do
     profile = sample_build.profile
-    said = Struct.new(:told) { def to_h = told }.new({verdict: {kind: :leak, grade: "confirmed", sentence: "Leak (confirmed): app/x.rb:1 retains more."}, findings: []})
+    process = {pids: [7], state: :confirmed, sentence: "Leak (confirmed): app/x.rb:1 retains more."}
+    diagnosis = Struct.new(:data) { def to_h = data }.new({state: :confirmed, processes: [process], warnings: []})
     template do |path|
       assert_nil(read(View.new(profile, template: path).to_s)[0]["diagnosis"])
-      assert_equal({"verdict" => {"kind" => "leak", "grade" => "confirmed", "sentence" => "Leak (confirmed): app/x.rb:1 retains more."}, "findings" => []},
-                   read(View.new(profile, template: path, diagnosis: said).to_s)[0]["diagnosis"])
+      data = read(View.new(profile, template: path, diagnosis: diagnosis).to_s)[0]
+      assert_equal(JSON.parse(JSON.generate(diagnosis.to_h)), data["diagnosis"])
+      assert_equal(DiagnosisText::WORDS.transform_keys(&:to_s), data["states"])
     end
   end
 

@@ -157,5 +157,18 @@ module PageProfiles
     profile.groups(:line).reject { |group| group.inuse.zero? }.map { |group| [names(group.key), LAYOUT.size(group.inuse), LAYOUT.interval(group.inuse)] }
   end
 
+  # Of each finding of a process, its figures and those of its lines, as the report writes them.
+  def cards(process)
+    process[:findings].map do |finding|
+      {bytes: finding[:bytes], figures: line_figures(finding), rate: LAYOUT.bytes(finding[:bytes_per_hour], sign: true),
+       share: LAYOUT.percent(finding[:bytes] / process[:findings].sum { |one| one[:bytes] }), lines: finding[:lines].map { |line| line.merge(written: line_figures(line)) }}
+    end
+  end
+
+  def line_figures(line)
+    counts = line.values_at(:objects, :samples).map { |count| LAYOUT.count(count) }
+    [*LAYOUT.figure(line[:bytes], line[:interval], sign: true), LAYOUT.bytes(line[:bytes_per_hour], sign: true), *counts]
+  end
+
   def growths(series) = [0, 2, 3].map { |base| expected_growth(series.last - series[base]) }
 end

@@ -1,8 +1,13 @@
 # frozen_string_literal: true
 
+require_relative "../library/counted_series"
+
 # Profiles of a typical program: a web server and a framework above the application's code, a library
 # and native code below it.
 module PageProfiles
+  # Makes series with exact counts.
+  COUNTED = Object.new.extend(CountedSeries)
+
   GEMS = "/usr/lib/ruby/gems/3.4.0/gems"
   SERVER = [
     *Array.new(12) { |i| "#{GEMS}/rack-3.2.8/lib/rack/middleware_#{11 - i}.rb:#{30 + i} Rack::Middleware#{11 - i}#call" },
@@ -41,32 +46,54 @@ module PageProfiles
     build.profile
   end
 
-  # What the page opens with, as HeapSample::Diagnosis has it.
-  Diagnosed = Struct.new(:told) do
-    def to_h = told
+  # --- what the page opens with ---
+
+  DEFLATE = ["!/usr/lib/x86_64-linux-gnu/libz.so.1 deflateInit2_", "/srv/app/app/models/ticket/export.rb:8 Ticket::Export#pack", *CONTROLLER].freeze
+
+  BOOT = ["#{GEMS}/rack-3.2.8/lib/rack/boot.rb:3 Rack.boot", "#{GEMS}/puma-8.0.2/lib/puma/cli.rb:1 Puma.cli"].freeze
+
+  # Two processes by 24 profiles each, a minute apart. A worker leaks: its cache retains what seven lines and a gem allocate,
+  # C code loses blocks, and of three smaller lines no walk found what retains them. The master's exact counts are level.
+  def diagnosis
+    leak = COUNTED.series(24, title: "puma: worker 0") { |minute| {slots: 40 + 1.5 * minute, malloc: 30 + minute, rows: ->(build) { (1..minute).each { |at| leaked(build, at * CountedSeries::EACH - 5) } }} }
+    holders = [12, 173, *20..25].to_h { |line| [line, ["constant Ticket::CACHE", "value {} of Hash"]] }
+    HeapSample::Diagnosis.new([COUNTED.walked(leak, {**holders, 8 => nil}), COUNTED.level(24, pid: 4700, title: "puma: cluster")])
   end
 
-  def diagnosis
-    leak = {kind: :leak, grade: "likely", line: "#{GEMS}/activerecord-8.1.4/lib/active_record/result.rb:173 ActiveRecord::Result#columns",
-            app_line: "/srv/app/app/models/ticket/cache.rb:12 Ticket::Cache.store", class: "String", bytes: 80 << 20, bytes_per_hour: 9.5 * (1 << 30),
-            interval_per_hour: [8.5 * (1 << 30), 10.5 * (1 << 30)], keeper: {line: "app/models/ticket/cache.rb:13", what: "a Hash that grows"},
-            evidence: ["Of 48.0 MiB that came, 100% (92 – 100%) is still there after 3 major GCs.", "It grew in each of 5 steps."],
-            next: ["Give the Hash a limit."], stack: ["Ticket::Cache.store app/models/ticket/cache.rb:12", "TicketsController#show app/controllers/tickets_controller.rb:11"]}
-    boot = {kind: :leak, grade: "unknown", line: "rack-3.2.8/lib/rack/boot.rb:3 Rack.boot", app_line: "rack-3.2.8/lib/rack/boot.rb:3 block in Rack.boot", class: "Proc", bytes: 1 << 20,
-            bytes_per_hour: -(5 << 20), interval_per_hour: [-(9 << 20), 3 << 20], keeper: nil, evidence: ["Two of five steps went down."], next: [], stack: []}
-    Diagnosed.new({verdict: {kind: :leak, grade: "likely", sentence: "Leak (likely): app/models/ticket/cache.rb:12 retains more."}, findings: [leak, boot],
-                   evidence: ["RSS rose by 90.0 MiB in 2 min."], next: ["Look at the first line first."],
-                   processes: [{pid: 4711, role: "worker 0", rss: 250 << 20, growth: 90 << 20, verdict: {kind: :leak, grade: "likely", sentence: "Leak (likely)."}},
-                               {pid: 4700, role: "master", rss: 80 << 20, growth: -(2 << 20), verdict: {kind: :steady, grade: "none", sentence: "No leak found."}}]})
+  # Of a process whose exact counts are level and whose samples show a line that grows.
+  def level_diagnosis = HeapSample::Diagnosis.new([COUNTED.series(24) { |minute| {rows: ->(build) { COUNTED.kept(build, CACHE, minute, 9) }} }])
+
+  # What leaks in a minute.
+  def leaked(build, birth)
+    build.row(CACHE, "String", birth: birth, inuse: 16).row([*QUERY.first(2), *CACHE], "Array", type: "T_ARRAY", birth: birth, inuse: 6)
+    6.times { |line| build.row(["/srv/app/app/models/ticket/cache.rb:#{20 + line} Ticket::Cache.part_#{line}", *CONTROLLER], "Array", birth: birth, inuse: 5 - line / 2) }
+    build.blocks(DEFLATE, "libz.so.1", 10_000, birth: birth, inuse: 3)
+    build.row(BOOT, "Proc", birth: birth, inuse: 3).row(HANDS_ON, "Hash", birth: birth, inuse: 2).row(["/srv/app/app/models/rare.rb:9 Rare#rare", *CONTROLLER], "Rare", birth: birth, inuse: 2)
+  end
+
+  # An object in place of a Diagnosis, of which the page needs #to_h alone.
+  Diagnosed = Struct.new(:data) do
+    def to_h = data
+  end
+
+  # A process in each state.
+  def diagnosis_of_states
+    processes = HeapSample::ProcessDiagnosis::STATES.each_with_index.map do |state, index|
+      {pids: [index, index + 100], judged: [index], title: "worker", host: "h#{index}", state: state, sentence: "It is #{state}.", findings: [], evidence: [], next: []}
+    end
+    Diagnosed.new({state: :confirmed, processes: processes, warnings: ["one file is left out"]})
   end
 
   # The same of names that somebody chose with care.
   def hostile_diagnosis(names)
     text = names.join(" ")
     list = names.reject(&:empty?)
-    finding = {kind: text, grade: text, line: "#{text}.rb:1", app_line: text, class: text, bytes: 1, bytes_per_hour: 2.0, interval_per_hour: [1, 2],
-               keeper: {line: text, what: text}, evidence: list, next: list, stack: list}
-    verdict = {kind: text, grade: text, sentence: text}
-    Diagnosed.new({verdict: verdict, findings: [finding] * 5, processes: [{pid: text, role: text, rss: nil, growth: nil, verdict: verdict}] * 2})
+    figures = {bytes: 6, interval: [5, 7], bytes_per_hour: 12.0, objects: 1.0, samples: 1}
+    line = {line: "#{text}.rb:1", app_line: text, class: text, library: text, stack: list, **figures}
+    holders = [{named: true, name: text, path: text, line: 1, root: text, owner: text}, {named: false, name: text, root: text}, nil]
+    findings = holders.product([true, false]).map { |holder, lost| {kind: text, lost: lost, holder: holder, lines: [line] * 6, **figures} }
+    process = {pids: [text, text], judged: [text], title: text, host: text, deploy: text, rss: nil, grew: nil, bytes_per_hour: 1.0,
+               state: text, sentence: text, findings: findings, evidence: list, next: list}
+    Diagnosed.new({state: text, processes: [process, process.merge(host: nil, deploy: nil)], warnings: list})
   end
 end

@@ -199,12 +199,15 @@ series.upto(3).size
 series.filter(class: "Kept")
 diagnosis = GC::SampleProfile.diagnose(folder)
 [diagnosis, HeapSample::Diagnosis.of(series)].each { |whole| [read(whole), whole.each { |process| read(process) }] }
-[diagnosis.to_h, diagnosis.first.to_h, diagnosis.first.per_hour(1), series.diagnosis(warmup: 1)]
-HeapSample::Diagnosis.in_order([series])
-diagnosis.first.findings.each { |finding|
-  [read(finding), finding.same_line?(finding), finding.in_step?(finding), finding.even?(1.5), finding.ends?(0.5), finding.course.slowing?(0.5), finding.keeper = nil, finding.holder = nil]
-}
-read(HeapSample::Course.new([0, 1, 2], [1, 2, 3], from: 0, unit: 0.0))
+[diagnosis.to_h, diagnosis.first.to_h, diagnosis.first.lines.per_hour(1), series.diagnosis, HeapSample::ProcessDiagnosis.new([series])]
+lines = diagnosis.first.lines
+[read(lines), lines.lines.each { |line| [read(line), line.to_h(stacks: true) { |bytes| bytes * 2 }] }]
+diagnosis.first.findings.each { |finding| [read(finding), finding.to_h { |bytes| bytes * 2 }] }
+# More points than this process has major GCs.
+points = Array.new(40) { |at| HeapSample::Verdict::Point.new(60.0 * at, 1000 * at, 1_000_000 + 50_000 * at) }
+counts = HeapSample::Counts.new({slots: points, threads: points}, 10 << 20)
+[read(counts), HeapSample::Counts.sum([counts, counts]), counts[:slots], counts.in_state(:leak, :ended)]
+counts.all.each { |count| [read(count), read(count.verdict), count.verdict.add(points.last.dup)] }
 
 # Assertions, where a failure is of interest too.
 suite = Object.new.extend(HeapSample::Assertions)

@@ -102,8 +102,9 @@ end
 META_OF_SAMPLE = {
   "format" => 1, "generator" => "heap_sampler", "ruby" => "ruby 3.4.5 \"test\"", "process_id" => 4242, "process_start" => "0000000000abcdef",
   "parent_id" => 17, "title" => "puma \"w\"", "host" => "web-1", "deploy" => "v1.4.2", "session" => 1, "started_ns" => 1700000000000000001,
-  "taken_ns" => 1700000090500000001,
-  "gc" => {"count" => 9, "minor" => 7, "major" => 2, "last_major_ns" => 1700000080000000000, "last_major_gc" => 8, "times" => [1, 1699999999000, 0, 8, 81000, 2]},
+  "taken_ns" => 1700000090500000001, "objects" => 2000, "reason" => "asked",
+  "gc" => {"count" => 9, "minor" => 7, "major" => 2, "last_major_ns" => 1700000080000000000, "last_major_gc" => 8, "times" => [1, 1699999999000, 0, 8, 81000, 2],
+           "majors" => [3, 1699999999250, 1000, 8001, 200, 14, 2, 500, 50, 0, 5, 4, 1, 0, 0, 1000, 0, 0]},
   "forced" => {"limit_ppm" => 10000, "gcs" => 3, "gc_ns" => 41000000, "walks" => 2, "walk_ns" => 230000000, "longest_stop_ns" => 12000000,
                "of_ns" => 90000000000, "last" => "over_budget"},
   "settings" => {"interval" => 524288, "first_interval" => 262144, "interval_changes" => 1, "thinnings" => 0, "interval_auto" => false,

@@ -35,6 +35,7 @@ main(int argc, char **argv)
         test_table();
         test_epochs();
         test_gc_times();
+        test_majors();
         test_pace();
         test_budget();
         test_protocol();

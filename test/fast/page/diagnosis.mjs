@@ -1,7 +1,7 @@
 // What the page opens with.
 import { test } from "node:test";
 import { rows, state } from "./browser.mjs";
-import { assert, equal } from "./assertions.mjs";
+import { assert, close, equal } from "./assertions.mjs";
 
 const text = (page, selector) => page.$eval(selector, (element) => element.innerText.replace(/\s+/g, " ").trim());
 
@@ -32,52 +32,128 @@ const contrasts = (page) =>
       .filter(([, , contrast]) => contrast < 4.5);
   });
 
-export const diagnosis = async (on, hostile) => {
-  await test("the page opens with the diagnosis: verdict, grade, line, keeper, rate, evidence, what to do, processes", () =>
+const cells = (page, selector) =>
+  page.$$eval(selector, (list) => list.map((row) => [...row.cells].map((cell) => cell.innerText.trim())));
+
+export const diagnosis = async (on, { cards, processes, words, hostile }) => {
+  await test("the page opens with the diagnosis: verdict, counts, what to do, and all processes", () =>
     on("grown", async (page) => {
       const said = await text(page, "#diagnosis");
-      for (const part of [
-        "leak, likely Leak (likely): app/models/ticket/cache.rb:12 retains more.",
-        "app/models/ticket/cache.rb:12 Ticket::Cache.store +9.5 GiB/hour (+8.5 – +10.5 GiB)",
-        "retained by a Hash that grows, app/models/ticket/cache.rb:13",
-        "allocated at activerecord-8.1.4/lib/active_record/result.rb:173 ActiveRecord::Result#columns",
-        "mostly String",
-        "grew by 80.0 MiB",
-        "Of 48.0 MiB that came, 100% (92 – 100%) is still there after 3 major GCs.",
-        "Give the Hash a limit.",
-        "RSS rose by 90.0 MiB in 2 min. Next Look at the first line first.",
-        "leak, unknown \u22125.0 MiB/hour (\u22129.0 – +3.0 MiB)",
-      ])
-        assert(said.includes(part), `no "${part}" in ${said}`);
-      equal(1, said.split("allocated at").length - 1, "the same line, said twice");
-      const table = await page.$$eval("#diagnosis .processes tr", (list) =>
-        list.map((row) => [...row.cells].map((cell) => cell.innerText.trim())),
-      );
-      equal(
-        [
-          ["pid", "role", "RSS", "growth", "verdict"],
-          ["4711", "worker 0", "250.0 MiB", "+90.0 MiB", "leak, likely Leak (likely)."],
-          ["4700", "master", "80.0 MiB", "\u22122.0 MiB", "steady No leak found."],
-        ],
-        table,
-      );
+      const plain = (sentence) => sentence.replace(/`/g, "");
+      const [worst, other] = processes;
+      equal("leak (likely)", words[1]);
+      assert(said.startsWith(`${words[1]} ${plain(worst.sentence)} `), said);
+      for (const sentence of [...worst.evidence, `Next ${worst.next[0]}`, worst.next[1]])
+        assert(said.includes(plain(sentence)), `no "${sentence}" in ${said}`);
+      assert(/3 smaller, \+7\.\d MiB together/.test(said), said);
+      const table = await cells(page, "#diagnosis .processes tr");
+      equal(["pid", "process", "RSS", "grew", "per hour", "verdict"], table[0]);
+      const verdicts = [`${words[1]} ${plain(worst.sentence)}`, `${words[5]} ${plain(other.sentence)}`];
+      equal(["4711", "puma: worker 0", ...worst.written, verdicts[0]], table[1]);
+      equal(["4700", "puma: cluster", other.written[0], "–", "–", verdicts[1]], table[2]);
       const [top, controls] = await page.evaluate(() =>
         ["diagnosis", "controls"].map((id) => document.getElementById(id).getBoundingClientRect().top),
       );
       assert(top < controls && top < 100, `the diagnosis is at ${top}`);
-      await page.click("#diagnosis details summary");
+    }));
+
+  await test("a card has what retains the memory, and the figures of the finding and of its lines", () =>
+    on("grown", async (page) => {
+      equal(5, cards.length);
+      await page.$$eval("#diagnosis details", (list) => list.forEach((one) => (one.open = true)));
+      const heads = await page.$$eval("#diagnosis .finding h2", (list) =>
+        list.map((head) => head.innerText.replace(/\s+/g, " ").trim()),
+      );
+      const subjects = [
+        "retained by Ticket::CACHE",
+        "C code of libz.so.1: no reference leads to its memory",
+        "rack-3.2.8/lib/rack/boot.rb:3 Rack.boot",
+      ];
+      for (const [i, { figures, rate, share }] of cards.entries()) {
+        const written = `${figures[0]} (${figures[1]}), ${rate}/hour, ${share} of what the samples found`;
+        assert(heads[i].endsWith(written), `${heads[i]}: not ${written}`);
+        if (subjects[i]) equal(`${subjects[i]} ${written}`, heads[i]);
+      }
+      const sections = await page.$$eval("#diagnosis .finding", (list) =>
+        list.map((card) =>
+          [...card.querySelectorAll("tr")].map((row) => [...row.cells].map((cell) => cell.innerText.trim())),
+        ),
+      );
+      for (const [i, { lines }] of cards.entries())
+        for (const [at, line] of lines.slice(0, 5).entries())
+          equal([line.written, line.class ?? "(malloc)"], [sections[i][at + 1].slice(1, 6), sections[i][at + 1][6]]);
+      equal(["line", "grew", "95% interval", "per hour", "objects", "samples", "class"], sections[0][0]);
+      equal(
+        ["library", "libz.so.1"],
+        sections[1].map((row) => row[7]),
+      );
+      const gem = "allocated at activerecord-8.1.4/lib/active_record/result.rb:173 ActiveRecord::Result#columns";
+      equal(["app/models/ticket/cache.rb:12 Ticket::Cache.store", gem], sections[0][2][0].split(/\n+/));
+      equal(1, sections.flat(2).filter((cell) => cell.includes("allocated at")).length, "the same line, written twice");
+    }));
+
+  await test("the lines of a card add up: those that are left out are its last row", () =>
+    on("grown", async (page) => {
+      const sum = (list, name) => list.reduce((total, one) => total + one[name], 0);
+      for (const { bytes, lines } of cards) close(bytes, sum(lines, "bytes"), "the lines' bytes", 1e-9);
+      const rest = cards[0].lines.slice(5);
+      equal(3, rest.length);
+      const mebibytes = (name) => `+${(sum(rest, name) / 1024 ** 2).toFixed(1)} MiB`;
+      const count = (name) => Math.round(sum(rest, name)).toLocaleString("en-US");
+      const row = (await cells(page, "#diagnosis .finding:first-of-type tr.rest"))[0];
+      const figures = [mebibytes("bytes"), "", mebibytes("bytes_per_hour"), count("objects"), count("samples")];
+      equal(["3 more lines", ...figures, ""], row);
+    }));
+
+  await test("the stack of the largest line is in its card", () =>
+    on("grown", async (page) => {
+      await page.click("#diagnosis .finding details summary");
       assert((await text(page, "#diagnosis .stack")).includes("TicketsController#show"), "the stack");
     }));
 
-  await test("at 390 pixels each process has its verdict in sight", () =>
+  await test("what the samples found is folded where the exact counts are level", () =>
+    on("level", async (page) => {
+      const seen = () => page.$eval("#diagnosis .finding", (element) => element.checkVisibility());
+      equal("no leak found", await text(page, "#diagnosis .verdict .badge"));
+      equal(false, await seen());
+      const title = await text(page, "#diagnosis summary");
+      assert(/^Lines that grew most by samples \(\+\d\.\d MiB\); the counts do not confirm it$/.test(title), title);
+      await page.click("#diagnosis summary");
+      equal(true, await seen());
+    }));
+
+  await test("each state has its badge with the report's words; processes of one verdict, hosts and warnings are named", () =>
+    on("states", async (page) => {
+      const badges = await page.$$eval("#diagnosis .processes .badge", (list) =>
+        list.map((badge) => [badge.textContent, getComputedStyle(badge).backgroundColor]),
+      );
+      equal(
+        words,
+        badges.map(([word]) => word),
+      );
+      equal(6, new Set(badges.map(([, colour]) => colour)).size, "colours of badges");
+      equal(
+        [words[0], "confirmed"],
+        [await text(page, "#diagnosis .verdict .badge"), await page.$eval("#diagnosis", (one) => one.className)],
+      );
+      const said = await text(page, "#diagnosis");
+      assert(said.includes("one file is left out 2 processes (0, 100), of which 0 is the worst."), said);
+      const table = await cells(page, "#diagnosis .processes tr");
+      equal(["pid", "process", "host", "RSS", "grew", "per hour", "verdict"], table[0]);
+      equal(["5, 105", "worker", "h5", "–", "–", "–", `${words[5]} It is none.`], table[6]);
+    }));
+
+  await test("at 390 pixels each process has its verdict in sight, and each line its growth", () =>
     on(
       "grown",
       async (page) => {
-        const cells = await page.$$eval("#diagnosis .processes td", (list) =>
-          list.map((cell) => [cell.innerText.trim(), cell.getBoundingClientRect().right]),
+        const shown = await page.$$eval("#diagnosis .processes td, #diagnosis .finding > .lines td", (list) =>
+          list
+            .filter((cell) => cell.checkVisibility())
+            .map((cell) => [cell.innerText.trim(), cell.getBoundingClientRect().right]),
         );
-        equal(10, cells.length);
-        for (const [said, right] of cells) assert(right <= 390, `"${said}" ends at ${right}`);
+        equal(2 * 6 + (6 + 1) * 3, shown.length);
+        for (const [said, right] of shown) assert(right <= 390, `"${said}" ends at ${right}`);
       },
       { width: 390 },
     ));
@@ -122,7 +198,10 @@ export const diagnosis = async (on, hostile) => {
       equal(["/srv/app/app/models/ticket/cache.rb:12", "app/models/ticket/cache.rb:12"], await shown(0));
       equal(["callees", "inuse"], [await state(page, "direction"), await state(page, "value")]);
       await page.evaluate(() => window.heapView.state.set({ zoom: "" }));
-      const [path, place] = await shown(1);
+      const boot = await page.$$eval("#diagnosis button.where", (list) =>
+        list.findIndex((button) => button.textContent.includes("boot.rb:3")),
+      );
+      const [path, place] = await shown(boot);
       assert(path.endsWith("rack-3.2.8/lib/rack/boot.rb:3"), `${path}: a line of a gem, in an open fold`);
       equal("rack-3.2.8/lib/rack/boot.rb:3", place);
       assert((await rows(page)).length >= 1, "rows");
@@ -136,7 +215,7 @@ export const diagnosis = async (on, hostile) => {
         document.querySelectorAll("#diagnosis b, #diagnosis img, #diagnosis script").length,
         document.querySelectorAll("#diagnosis .finding").length,
       ]);
-      equal([null, 0, 5], found);
+      equal([null, 0, 6], found);
       const said = await page.$eval("#diagnosis", (element) => element.textContent);
       for (const name of hostile.slice(0, 5)) assert(said.includes(name), name);
       assert(!/[\u202e\u0000\u001b]/.test(said), "characters that turn or hide text");
@@ -145,6 +224,7 @@ export const diagnosis = async (on, hostile) => {
     }));
 
   for (const theme of ["light", "dark"])
-    await test(`texts can be read by everyone (${theme}): contrast 4.5`, () =>
-      on("grown", async (page) => equal([], await contrasts(page)), { theme }));
+    for (const name of ["grown", "states"])
+      await test(`texts can be read by everyone (${name}, ${theme}): contrast 4.5`, () =>
+        on(name, async (page) => equal([], await contrasts(page)), { theme }));
 };

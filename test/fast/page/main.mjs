@@ -484,7 +484,7 @@ await test("a page whose data is cut says that it cannot be shown", () =>
 
 // --- what each has a file for ---
 
-await diagnosis(on, told.hostile);
+await diagnosis(on, told);
 await legible(on);
 await folding(on);
 await kept(on);
@@ -660,9 +660,10 @@ for (const width of [390, 500, 800, 1100, 1400, 1920]) {
         const overlaps = await page.evaluate(() => {
           const seen = [
             ...document.querySelectorAll(
-              "header > *, .finding h2 > *, .facts div, .finding p, .control, #filters-button, #summary, .bar, #graph, #table, #legend, #cards section, #memory .axis text, #generations .axis text",
+              "header > *, .finding h2 > *, .finding > .lines, .finding p, .control, #filters-button, #summary, .bar, #graph, #table, #legend, #cards section, #memory .axis text, #generations .axis text",
             ),
           ]
+            .filter((element) => element.checkVisibility())
             .map((element) => [element, element.getBoundingClientRect()])
             .filter(([, box]) => box.width > 0);
           const apart = (a, b) =>

@@ -44,7 +44,14 @@ kept = held_build.profile
 page("kept", kept)
 page("why", kept, opens: :kept)
 page("service", service)
-page("grown", Array.new(3) { |step| service(step: step, account: account(step), account_at_start: account(0)) }, diagnosis: diagnosis)
+page("grown", Array.new(3) { |step| service(step: step, account: account(step), account_at_start: account(0)) }, diagnosis: diagnosis.text(root: ROOT))
+told[:cards] = cards(diagnosis.to_h[:processes].first)
+told[:processes] = diagnosis.text(root: ROOT).to_h[:processes].map do |process|
+  {**process.slice(:sentence, :evidence, :next), written: [LAYOUT.bytes(process[:rss]), *process.values_at(:grew, :bytes_per_hour).compact.map { |bytes| LAYOUT.bytes(bytes, sign: true) }]}
+end
+page("level", service, diagnosis: level_diagnosis.text(root: ROOT))
+page("states", service, diagnosis: diagnosis_of_states)
+told[:words] = HeapSample::ProcessDiagnosis::STATES.map { |state| HeapSample::DiagnosisText::WORDS.fetch(state) }
 page("processes", service(step: 1, pid: 4712) - service)
 page("deep", deep)
 Dir.mktmpdir do |folder|

@@ -12,10 +12,10 @@ class Reached
   def self.read = new(**JSON.parse(File.read(FILE), symbolize_names: true).transform_values { |numbers| numbers.transform_keys(&:to_s) })
 
   def self.of(score)
-    lines, growing = score.shares["lines right, of the growing that are right"]
+    lines, leaks = score.shares["lines right, of the leaks"]
     new(right: score.shares.transform_values(&:first),
-        faults: { "wrong lines where the verdict is right" => growing - lines, "healthy programs called a leak" => score.alarms.size,
-                  "right verdicts that evidence made weaker" => score.weakened.size })
+        faults: { "wrong lines of leaks" => leaks - lines, "healthy programs called a leak" => score.alarms.size,
+                  "growing programs called fine" => score.wrong.size, "leaks taken back" => score.taken_back.size })
   end
 
   def initialize(right:, faults:)

@@ -59,6 +59,9 @@ module HeapSample
       PARTS.keys.to_h { |name| [name, self[name]] }.compact
     end
 
+    # Bytes of what is in use: slots, malloc, stacks and what nothing accounts for.
+    def in_use = %w[slots_live malloc_live stacks unattributed].sum { |name| self[name].to_i }
+
     # call-seq:
     #   since(earlier) -> Hash
     #
@@ -69,6 +72,12 @@ module HeapSample
 
     # Sizes that jemalloc gives of itself: {"allocated" => 4096}; empty if it is not the allocator.
     def jemalloc = @values["jemalloc"].then { |sizes| sizes.is_a?(Hash) ? sizes.select { |_, bytes| bytes.is_a?(Integer) } : {} }
+
+    # A memory limit and what counts against it, in bytes; +machine+: it is the memory of the machine, not a cgroup's.
+    Limit = Struct.new(:bytes, :used, :machine)
+
+    # The memory limit of which the largest share was used: a Limit; nil if the file does not have it.
+    def limit = (Limit.new(self["limit_bytes"], self["limit_used"], @values["limit_machine"] == true) if self["limit_bytes"] && self["limit_used"])
 
     # Nanoseconds that it took to read all this.
     def cost_ns = self["cost_ns"]

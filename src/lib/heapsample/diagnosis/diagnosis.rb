@@ -1,19 +1,19 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # The answer first: what each process of a folder of profiles does with its memory, the one that grew most first.
+  # The answer first: does each process of a folder of profiles leak, and where? The worst is first.
   #
   #   puts HeapSample::Diagnosis.of("/var/tmp/profiles")
   #   HeapSample::Diagnosis.of("/var/tmp/profiles").leak?   #=> true
   #
-  # It is the ProcessDiagnosis of the first process in full, a sentence of each other one that leaks, and a table of all.
+  # Processes that run the same code on one host, as the workers of a server do, are judged together.
   class Diagnosis
     include Analysis
     include Enumerable
 
     TEXT = DiagnosisText
 
-    # ProcessDiagnosis of each process, the one that grew most first.
+    # ProcessDiagnosis of each process, or of several that run the same code; the worst first.
     attr_reader :processes
     # What was left out and why, an Array of String.
     attr_reader :warnings
@@ -28,43 +28,51 @@ module HeapSample
       new(Series.all(what))
     end
 
-    # ProcessDiagnosis of each of some Series, the one that grew most first; then those of which nothing can be said.
-    def self.in_order(series) # :nodoc:
-      series.map { |one| ProcessDiagnosis.new(one) }
-            .sort_by.with_index { |process, index| [*(process.enough? ? [0, -process.rss.grew] : [1, -process.series.size]), index] }
-    end
-
     # +series+: an Array of Series, of a process each.
     # +warnings+: about files that are left out.
     def initialize(series, warnings: [])
-      @processes = Diagnosis.in_order(series)
       @warnings = [*warnings, *series.flat_map(&:warnings)]
+      parents = series.map { |one| one.infos.last.parent_id }
+      alike = series.group_by { |one| alike(one.infos.last, parents) }
+      @processes = alike.values.map { |members| ProcessDiagnosis.new(members) }.sort_by.with_index { |process, index| [*order(process), index] }
     end
 
-    # The process that grew most.
+    # The process that is worst.
     def first = processes.first
-    # Yields the ProcessDiagnosis of each process, the one that grew most first.
+    # Yields the ProcessDiagnosis of each process, the worst first.
     def each(&block) = processes.each(&block)
 
-    # Does the process that grew most leak?
+    # Does one of the processes leak?
     def leak? = first.leak?
+    # The state of the worst: see ProcessDiagnosis.
+    def state = first.state
     # What grows in it: see ProcessDiagnosis#kind.
     def kind = first.kind
-    # How certain a leak is: see ProcessDiagnosis#grade.
-    def grade = first.grade
-    # The lines that grow in it: Array of Finding.
-    def findings = first.shown_findings
+    # What grows in it: Array of Finding.
+    def findings = first.findings
 
-    # JSON-ready: the process that grew most, and all.  With +stacks+, findings have their stacks.
+    # JSON-ready: all processes, the worst first.  With +stacks+, lines have their stacks.
     # The block makes the text of a process, whose sentences are in it.
     def to_h(stacks: true, &text)
       all = processes.map { |process| process.to_h(stacks: stacks, text: text ? yield(process) : process.text) }
-      all.first.slice(:verdict, :findings, :evidence, :next).merge(processes: all, warnings: warnings)
+      {state: state, processes: all, warnings: warnings}
     end
 
     private
 
-    # That of the process that is told first.
+    # Equal for processes that run the same code: same host, deploy, folder and title but for numbers. A parent is none of its
+    # children.
+    def alike(info, parents)
+      return info.process_start if info.title.nil? || info.process_id.nil?
+
+      [info.host, info.deploy, info.directory, info.title.gsub(/\d+/, "0"), parents.include?(info.process_id)]
+    end
+
+    def order(process)
+      [ProcessDiagnosis::STATES.index(process.state), -(process.rate&.at(1) || 0), -(process.rss || 0)]
+    end
+
+    # That of the process that is first.
     def directory = @processes&.first&.info&.directory
   end
 end

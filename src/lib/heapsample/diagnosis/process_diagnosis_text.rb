@@ -2,322 +2,306 @@
 # shareable_constant_value: literal
 
 module HeapSample
-  # A ProcessDiagnosis as text: the verdict in a sentence, the evidence in two, and what to do next.
+  # A ProcessDiagnosis as text: the verdict in a sentence, the exact counts behind it, and for each leak a paragraph with its
+  # lines and the next step.
   class ProcessDiagnosisText
-    FINDINGS = 5
-    COLUMNS = [["", :right], ["grew", :right], ["per hour", :right], ["objects", :right, 2], ["samples", :right, 3], ["class", :left, 1], ["line", :left]]
-    # The part of what grew that came after the walk, from which on that is said: where the walk named a holder, and where not.
-    UNSEEN_TOLD = 0.8
-    UNSEEN = 0.5
-    # References that say whose storage it is, and not what in it.
-    STORAGE = /\A(?:fiber storage of Fiber|thread variables of Thread)\z/
-    private_constant :COLUMNS, :UNSEEN, :UNSEEN_TOLD, :STORAGE
+    # Findings with a paragraph, and lines of each.
+    FINDINGS = 3
+    LINES = 5
+    COLUMNS = [["grew", :right], ["95% interval", :right, 2], ["per hour", :right, 1], ["objects", :right, 3], ["samples", :right, 4], ["class", :left], ["line", :left]]
+    COUNTS = {slots: "objects in heap slots", malloc: "malloc", mapped: "stacks and mappings", threads: "threads", fibers: "fibers"}
+    # Why growth that is certain is no leak, and when more will be known.
+    GUARDS = {
+      small: "it is little", late: "most of it came lately, and a job that takes long looks the same", slows: "it slows down, as a cache does that fills",
+      back: "it was as high before", steps: "it came in a few steps, as tables that double and caches do", waves: "it comes and goes in waves",
+      load: "there is more work than at first, and memory follows the work"
+    }
+    # Where all guards hold.
+    SHORT = "it has been even for a short time only"
+    # What helps where there is no major GC, by ForcedWork#last.
+    NO_MAJORS = {
+      refused: "Enable GC in the program (GC.enable), or start a major GC there (GC.start).",
+      over_budget: "Raise the share of diagnose= in RUBY_HEAP_SAMPLE, or start a major GC in the program (GC.start)."
+    }
+    # A step: what to do, and a command to paste or nil.
+    Step = Struct.new(:sentence, :command) do
+      def to_s = [sentence, command].compact.join(" ")
+    end
+    # The part of RSS growth from which a part of the account explains it.
+    EXPLAINS = 0.5
+    # A finding has such a part of what the samples found, or it has no paragraph.
+    PARAGRAPH_LEAST = 0.05
+    private_constant :COLUMNS, :EXPLAINS
 
     def initialize(diagnosis, layout)
       @diagnosis = diagnosis
       @layout = layout
     end
 
-    def to_s = @layout.text([head, answer, why, table, stack, advised])
+    def to_s = @layout.text([head, answer, why, *paragraphs, *advised])
 
     def lines(_ = nil) = [*answer, *why]
 
     def summary = @layout.subject(sentence)
 
-    # The verdict in one sentence.
+    # The verdict in one sentence, or two.
     def sentence
-      return "Leak (#{@diagnosis.grade}): #{leak}" if @diagnosis.leak?
-      return "Cannot tell: #{enough? ? unknown : too_few}" if @diagnosis.unknown?
-
-      "No leak found: #{send(kind)}"
+      case @diagnosis.state
+      when :confirmed, :likely then "Leak (#{@diagnosis.state}): #{what_grows}, evenly#{per_hour}.#{place}#{doubt}"
+      when :grows then "Grows (certain): #{what_grows}. It is not called a leak: #{GUARDS.fetch(@diagnosis.guard, SHORT)}. Look again in #{known_in}.#{place}"
+      when :ended then "Ended: #{what_grows} until #{ended_at}, and not since, though work went on: a cache that is full, or a job that is over.#{place}"
+      when :none then "No leak found: one of #{bytes(@diagnosis.detectable)}/hour or more would have been found (95%)."
+      else "Cannot tell: #{unknown}"
+      end
     end
 
     # What speaks for it, an Array of sentences.
-    def evidence
-      return [] unless enough?
+    def evidence = [*counted, *limit, *(rss_parts unless @diagnosis.leak?)]
 
-      [*(survivors_grew if leading), *(rss_grew if @diagnosis.accounts?), *(beside_lines if @diagnosis.leak?), *(walked_early if leading),
-       *(steps if kind == :bloat), *(held if kind == :fragmentation), *(detectable if @diagnosis.grade == :none)]
+    # What to do next, an Array of sentences; a command is at the end.
+    def advice = steps.map(&:to_s)
+
+    # The same as Array of Step.
+    def steps
+      case @diagnosis.state
+      when :none then []
+      when :unknown then [Step.new(unknown_advice)]
+      else growing_threads || shown.empty? ? [counted_step] : shown.map { |finding| finding_step(finding) }.uniq
+      end
     end
 
-    # "that survived 12 major GCs": which memory was judged.
-    def survived
-      return "that survived #{survivors.judged} major GCs" if survivors.by_majors?
-
-      survivors.by_gcs? ? "that survived some GCs (too few major GCs have run)" : "that is live or garbage (hardly any GC has run)"
-    end
-
-    # What to do next, an Array of sentences.
-    def advice
-      return ["Sample for longer, or more often: every=60 in RUBY_HEAP_SAMPLE writes a profile each minute."] unless enough?
-      return unknown_advice if @diagnosis.unknown?
-
-      kind == :steady ? [] : send(:"#{kind}_advice")
+    # Findings with a paragraph.
+    def shown
+      @shown ||= if %i[none unknown].include?(@diagnosis.state) || growing_threads then []
+                 else findings.select { |finding| finding.space >= PARAGRAPH_LEAST * total }.first(FINDINGS)
+                 end
     end
 
     private
 
-    %i[kind findings survivors rss in_use enough? least series].each { |name| class_eval("def #{name} = @diagnosis.#{name}", __FILE__, __LINE__) }
-
-    def leading = @diagnosis.shown_findings.first
-
-    # What is judged: where no account says how large the process is, what GCs left alive stands for RSS.
-    def memory = @diagnosis.accounts? ? "RSS" : "retained memory"
+    %i[findings growing counts series].each { |name| class_eval("def #{name} = @diagnosis.#{name}", __FILE__, __LINE__) }
 
     def head
-      about = [series.describe, *@diagnosis.info.title].join(", ")
-      [*@layout.title("Diagnosis: #{about}"), *series.warnings.flat_map { |warning| @layout.sentence("Warning: #{warning}") }]
+      title = @diagnosis.title
+      title = title.gsub(/\d+/, "N") if title && @diagnosis.members.size > 1
+      about = [members, *title, "#{profiles}", series.span].join(", ")
+      [*@layout.title("Diagnosis: #{about}"), *@diagnosis.members.flat_map(&:warnings).flat_map { |warning| @layout.sentence("Warning: #{warning}") }]
+    end
+
+    def profiles = @diagnosis.members.sum(&:size).then { |count| "#{count} profile#{"s" unless count == 1}" }
+
+    # "process 4711", "4 processes (11, 12, 13, 14), of which 12 is the worst".
+    def members
+      ids = @diagnosis.members.map { |one| one.infos.last.process_id || "?" }
+      return "process #{ids.first}" if ids.size == 1
+
+      judged = @diagnosis.judged.map { |one| one.infos.last.process_id }
+      "#{ids.size} processes (#{ids.join(", ")})#{", of which #{judged.join(", ")} is the worst" if judged.size < ids.size}"
     end
 
     def answer = @layout.sentence(sentence)
     def why = evidence.flat_map { |one| @layout.sentence(one) }
-    def advised = advice.flat_map { |one| @layout.sentence("Next: #{one}") }
 
-    def leak
-      return crowd if kind == :threads && @diagnosis.crowd
-      return "memory that C code maps by itself, outside Ruby's heap and malloc, grew by #{bytes(@diagnosis.mapped.grew)} in #{time}." if @diagnosis.mapped?
-      return "#{"ended threads are retained, and " if @diagnosis.ended_threads?}#{memory} grew by #{bytes(rss.grew)} in #{time}. No line has enough samples to be named." unless leading
+    # "memory that survives major GCs grew by 21.3 MiB in 1 min 2 s", "threads grew from 25 to 647".
+    def what_grows
+      return threads if growing_threads
 
-      line = @diagnosis.ended_threads? ? "threads that have ended, from #{where(leading)}, retain" : "#{where(leading)}#{"," if gem_line?(leading)} retains"
-      "#{line} #{amount(leading)}.#{retained_by}#{doubt}"
+      verdicts = @diagnosis.grown_bytes
+      return "mapped memory grew by #{bytes(@diagnosis.grew)} in #{time}" if verdicts.all? { |count| count.kind == :mapped }
+
+      "memory that survives major GCs grew by #{bytes(@diagnosis.grew)} in #{time}"
     end
+
+    def growing_threads = growing.find { |count| !count.bytes? }
+
+    def threads
+      verdict = growing_threads.verdict
+      "#{growing_threads.kind} grew from #{@layout.count(verdict.size_before)} to #{@layout.count(verdict.size_after)} in #{time}"
+    end
+
+    # ", +1.2 GiB an hour (+1.1 – +1.3 GiB)"; without limits that look the same.
+    def per_hour
+      return "" if growing_threads || !(rate = @diagnosis.rate)
+
+      value, range = @layout.figure(rate[1], rate.values_at(0, 2), sign: true)
+      ", #{value} an hour#{" (#{range})" if range.include?(" – ")}"
+    end
+
+    # Where most of it is from.
+    def place
+      return first_place unless growing_threads
+
+      place = @diagnosis.created&.place
+      place ? " Most are created at #{@layout.subject(place)}." : ""
+    end
+
+    # When it stopped to grow.
+    def ended_at = time_of(growing.first.verdict.ended_at)
 
     # A likely leak may still be something else.
-    def doubt
-      " A cache that takes longer than #{@layout.duration(survivors.seconds)} to fill looks the same." if @diagnosis.grade == :likely
+    def doubt = @diagnosis.state == :likely ? " A #{growing_threads ? "pool" : "cache"} that takes longer than #{time} to fill looks the same." : ""
+
+    # " Most of it is from app/x.rb:12, retained by `Report::BADGES`."
+    def first_place
+      finding = findings.first or return ""
+      " Most of it is from #{@layout.subject(finding.line.subject)}#{", retained by #{holder(finding)}" if finding.holder&.kept?}."
     end
 
-    # "threads grew from 25 to 647, created at app/x.rb:12."
-    def crowd
-      crowd = @diagnosis.crowd
-      at = ", created at #{@layout.subject(crowd.place)}" if crowd.place
-      "#{crowd.kind} grew from #{@layout.count(crowd.before)} to #{@layout.count(crowd.now)}#{at}.#{retained_by if of_threads?}"
-    end
-
-    # Is what grows most what stands for threads and fibers?
-    def of_threads? = leading&.holder&.kept? && Finding::THREAD_CLASSES.match?(leading.class_name.to_s)
-
-    # "RSS grew by 12.0 MiB in 3 min".
-    def grew = "#{memory} grew by #{bytes(rss.grew)} in #{time}"
+    def known_in = @layout.duration(@diagnosis.seconds_to_know)
 
     def unknown
-      at = leading ? " Most of the retained memory so far is from #{where(leading)}.#{retained_by}" : ""
-      return "#{grew}, but not at first. A leak that began and a long job look the same.#{at}" if @diagnosis.lately?
+      return "the profiles list no major GCs, for an older version wrote them." if @diagnosis.older?
+      return ["no major GC has ended since sampling began", @diagnosis.no_majors].compact.join("; ") + "." if counts.size.zero?
 
-      why = survivors.by_majors? ? "the samples do not show yet that it is retained" : "too few major GCs have run to show whether it is retained"
-      "#{grew}, but #{why}.#{at}"
+      soon = @diagnosis.seconds_to_know
+      "#{@layout.count(counts.size)} point#{"s" unless counts.size == 1} so far, and #{Verdict::ENOUGH} are needed#{"; about #{@layout.duration(soon)} more" if soon}.#{grew_so_far}"
     end
 
-    def bloat
-      peak = @diagnosis.peak
-      peak ? "#{grew} because of peaks of memory, the largest at #{@layout.subject(peak.line)}." : "#{grew} and did not fall, but live memory did not grow."
+    def grew_so_far
+      finding = findings.first or return ""
+      " The line that grew most so far is #{@layout.subject(finding.line.subject)} (#{@layout.bytes(finding.space, sign: true)})."
     end
 
-    def fragmentation
-      free = bytes(@diagnosis.free.grew)
-      @diagnosis.free.grew > rss.grew ? "#{grew}, and free memory between live objects by #{free}." : "#{grew}, and #{free} of it is free memory between live objects."
-    end
-
-    def steady
-      return "#{memory} is #{bytes(@diagnosis.rss_now)}, #{signed(rss.grew)} in #{time}." if rss.grew < 2 * least
-      return "#{grew}, and most of the retained memory is loaded code." if @diagnosis.loads_code?
-
-      "#{grew} and levelled off, as live memory did: a warm-up, or a cache that is full."
-    end
-
-    def too_few
-      count, least = series.size, ProcessDiagnosis::PROFILES_LEAST
-      count < least ? "this process has #{count == 1 ? "1 profile" : "#{count} profiles"}, and #{least} are needed." : "too few GCs have run between the #{count} profiles."
-    end
-
-    # "21.3 MiB more after 33 s (+2.3 GiB/hour)", in the time from the warm-up to the last GC that was looked at.
-    def amount(finding)
-      "#{bytes(finding.grew)} more after #{@layout.duration(survivors.seconds)} (#{signed(@diagnosis.per_hour(finding.grew))}/hour)"
-    end
-
-    # The application's line first, then the gem's.
-    def where(finding) = gem_line?(finding) ? "#{@layout.subject(finding.app_line)}, by #{@layout.subject(finding.line)}" : @layout.subject(finding.line)
-
-    # Is the line not the application's own?
-    def gem_line?(finding)
-      app, line = finding.app_line, finding.line
-      app && [app.path, app.line] != [line.path, line.line]
-    end
-
-    # A sentence after the verdict, with a space in front; empty where nothing is known.
-    def retained_by
-      return held_by(leading.holder) if leading&.holder
-
-      keeper = leading&.keeper or return ""
-
-      " #{Keeper.sure?(leading) ? "Retained" : "Perhaps retained"} in the #{keeper.what} that grows at #{where(keeper)}."
-    end
-
-    # By a walk.
-    def held_by(holder)
-      return " Held by #{code_of_c} (no Ruby reference found)." unless holder.told? || leading.kind != :native
-      return " Not retained by a variable or constant of the program, but by #{@layout.bare(@layout.holder(holder))}: #{meaning(holder.root)}" unless holder.kept?
-
-      " Retained by #{Printable.code(@layout.holder(holder))}#{part_of(holder)}#{", in the #{leading.keeper.what} that grows at #{where(leading.keeper)}" if container?}."
-    end
-
-    # Does the container that grows say more than a holder that is storage for anything?
-    def container? = leading.keeper && Keeper.sure?(leading) && (leading.holder.nil? || STORAGE.match?(leading.holder.edge.name))
-
-    # What a root is, to go on with after a colon.
-    def meaning(root) = root.meaning.sub(/\A[A-Z](?=[a-z])/, &:downcase)
-
-    # Where the holder does not retain nearly all of the memory, as far as is known.
-    def part_of(holder)
-      return ", which retains the #{Printable.code(@layout.name(holder.owner))}s that own the memory" if holder.owner
-      return " (#{@layout.percent(holder.share)} of it)" if holder.share < 0.9 && holder.share >= FindingHolders::SHARE_LEAST
-
-      " (#{@layout.percent(holder.share_of_told)} of the memory with a known owner; most is C memory without one)" if holder.share < 0.9
-    end
-
-    def code_of_c = library ? "C code of #{Printable.code(@layout.name(library))}" : "C code"
-    def library = leading.whole.libraries.max_by { |_, space| space }&.first
-
-    def survivors_grew
-      parts = leading.course.parts.map { |part| signed(part) }
-      low, high = leading.interval
-      how = leading.steady? ? "in every quarter of the time#{few_samples}" : "unevenly over the quarters of the time"
-      text = "Memory from this line #{survived} grew by #{@layout.range(low, high)} (95% CI), #{how}: #{parts.join(", ")}."
-      findings.size > 1 ? "#{text} This is #{percent_of_all([leading])} of all growth#{together}." : text
-    end
-
-    def few_samples = leading.many_samples? ? "" : ", by only #{@layout.count(leading.samples)} samples"
-
-    def percent_of_all(some) = @layout.percent(some.sum(&:grew) / findings.sum(&:grew))
-
-    # What else grows with it: what the same holder retains, or where none is known what grows in step with it.
-    def together
-      others = findings - [leading]
-      if leading.holder&.kept?
-        name = @layout.holder(leading.holder)
-        same = others.select { |finding| finding.holder && @layout.holder(finding.holder) == name }
-        return same.any? ? "; together with all else that #{Printable.code(name)} retains, #{percent_of_all([leading, *same])}" : ""
+    # "Objects in heap slots: 10.1, 13.2, 16.3, 19.4 MiB; malloc: 20.0, …": what is counted, at the quarters of the time.
+    def counted
+      shown = growing_threads ? growing.reject(&:bytes?) : growing.any? ? @diagnosis.grown_bytes : [counts[:slots], counts[:malloc]].compact
+      shown.map do |count|
+        sizes = at_quarters(count.points).map { |point| count.bytes? ? bytes(point.size) : @layout.count(point.size) }
+        "#{COUNTS.fetch(count.kind).capitalize}#{", at quarters of the time" if sizes.size > 1}: #{sizes.join(", ")} (exact, #{count.points.size} point#{"s" if sizes.size > 1})."
       end
-      same = others.select { |finding| leading.in_step?(finding) }
-      same.any? ? "; together with the lines that grow in step with it, #{percent_of_all([leading, *same])}" : ""
     end
 
-    # A walk cannot know what came after it.
-    def walked_early
-      return if (leading.unseen || 0.0) < (leading.holder&.told? ? UNSEEN_TOLD : UNSEEN)
+    # The points that are nearest to quarters of the time.
+    def at_quarters(points)
+      return points if points.size == 1
 
-      "The last heap walk (#{series.walked.info.taken.utc.strftime("%T")} UTC) is older than #{@layout.percent(leading.unseen)} of this growth. " \
-        "Run heapsample why #{@diagnosis.info.process_id}."
+      from, to = points.first.seconds, points.last.seconds
+      Array.new(5) { |quarter| points.min_by { |point| (point.seconds - from - ((to - from) * quarter / 4.0)).abs } }
     end
 
-    def rss_grew
-      "RSS went from #{bytes(@diagnosis.rss_at_first)} to #{bytes(@diagnosis.rss_now)}; in the quarters of the time after the warm-up " \
-        "#{rss.parts.map { |part| signed(part) }.join(", ")}."
+    def limit
+      seconds = @diagnosis.seconds_to_limit or return
+      limit = @diagnosis.limit
+      "#{limit.machine ? "The memory of the machine" : "The memory limit of the cgroup"} (#{bytes(limit.bytes)}, #{bytes(limit.used)} used) is reached in #{@layout.duration(seconds)} at this rate."
     end
 
-    # The part that no line has: it is not sampled.
-    def beside_lines
-      part = @diagnosis.beside_lines or return
-      "#{signed(part.bytes)} of it is in #{part.name}."
+    # Where RSS went, where no leak explains it.
+    def rss_parts
+      growth = @diagnosis.account_growth
+      grew = growth["rss"]
+      return unless grew
+
+      text = "RSS #{grew.negative? ? "fell" : "grew"} by #{bytes(grew.abs)} from the first profile to the last"
+      part, most = growth.except("rss", "slots_live", "malloc_live").max_by(&:last)
+      return "#{text}." unless part && grew >= 1 << 20 && most >= EXPLAINS * grew
+
+      "#{text}; #{Account::PARTS.fetch(part)}: #{@layout.bytes(most, sign: true)}.#{peak}"
     end
 
-    def steps
-      peak = @diagnosis.peak or return "Most of it came at once: memory was live for a while and was then freed, but its pages stay with the process."
+    # Memory that was in use for a while, and is free now.
+    def peak
+      peak = @diagnosis.peak
+      return "" unless peak && peak.estimate.space <= peak.bytes
 
-      "At #{peak.info.taken.utc.strftime("%F %T")} UTC #{bytes(peak.bytes)} were in use, #{@layout.size(peak.estimate)} #{@layout.bracketed(peak.estimate)} of it made at " \
-        "#{@layout.subject(peak.line)}. Such memory is freed, but its pages stay with the process."
+      " Most was in use at #{peak.info.taken.utc.strftime("%T")} UTC: #{bytes(peak.bytes)}, #{@layout.size(peak.estimate)} of it from #{@layout.subject(peak.line)}."
     end
 
-    # "40.0 MiB ±9.0 MiB of it is free on heap pages, and held by what lives there: 38.1 MiB by app/x.rb:3 (none of it pinned)."
-    def held
-      top = @diagnosis.holders or return
-      lines = top.map { |entry| "#{@layout.size(entry.estimate)} by #{@layout.subject(entry.key)} (#{pinned(entry.group)})" }
-      "#{@layout.size(top.total)} #{@layout.bracketed(top.total)} of it is free on heap pages, and held by what lives there: #{lines.join(", ")}."
+    # A paragraph for each finding.
+    def paragraphs
+      rows = shown.each_with_index.map { |finding, index| paragraph(finding, index) }
+      rest = findings - shown
+      return rows if rest.empty? || shown.empty?
+
+      [*rows, @layout.sentence("#{@layout.count(rest.size)} smaller findings grew by #{bytes(rest.sum(&:space))} together.")]
     end
 
-    # Without major GCs no leak is found.
-    def detectable
-      "A steady leak of #{bytes(@diagnosis.detectable)}/hour or more on one line would have been found, 19 times in 20." if survivors.by_majors?
+    def total = [findings.sum(&:space), 1.0].max
+
+    def paragraph(finding, index)
+      cells = finding.lines.first(LINES).map { |line| cells(line) }
+      [*@layout.title("#{index + 1}. #{heading(finding)}"), *@layout.table(COLUMNS, cells), *@layout.more(finding.lines.size - LINES), *StackText.section([["it", finding.line.stack]], @layout),
+       *step_lines(finding_step(finding))]
     end
 
-    def pinned(group)
-      share = group.holds_free_pinned / group.holds_free.space
-      share < 0.01 ? "none of it pinned" : "#{@layout.percent(share)} pinned"
+    # "`Report::BADGES` retains +18.0 MiB, +60.0 MiB an hour (84.2% of what the samples found)"
+    def heading(finding)
+      share = "#{@layout.bytes(finding.space, sign: true)}#{", #{hourly(finding)} an hour" if @diagnosis.grows?} (#{@layout.percent(finding.space / total)} of what the samples found)"
+      return "#{holder(finding)} retains #{share}" if finding.holder&.kept?
+      return "C code#{" of #{library(finding)}" if library(finding)} allocated #{share}, to which no reference was found" if finding.lost?
+
+      root = finding.holder && !finding.holder.kept? ? ", retained by #{@layout.bare(@layout.holder(finding.holder))}" : ""
+      "#{@layout.subject(finding.line.subject)} allocated #{share}#{root}"
     end
+
+    def holder(finding)
+      name = Printable.code(@layout.holder(finding.holder))
+      finding.holder.owner ? "#{name} (by the #{Printable.code(@layout.name(finding.holder.owner))}s that own the memory)" : name
+    end
+
+    def library(finding) = finding.line.library&.then { |name| Printable.code(@layout.name(name)) unless name.empty? }
+
+    def cells(line)
+      value, range = @layout.figure(line.space, line.interval, sign: true)
+      [value, range, @diagnosis.grows? ? hourly(line) : Layout::NOTHING, @layout.count(line.objects), @layout.count(line.samples),
+       @layout.name(line.class_name || ClassMix::MALLOC, ClassMix::LENGTH), line.subject]
+    end
+
+    # Of a line or a finding.
+    def hourly(grown) = @layout.bytes(@diagnosis.lines.per_hour(grown.space), sign: true)
+
+    # Steps that are in no paragraph.
+    def advised = (steps - shown.map { |finding| finding_step(finding) }).map { |step| step_lines(step) }
+
+    # A command is not broken into lines, so that it can be pasted.
+    def step_lines(step) = [*@layout.sentence("Next: #{step.sentence}"), *("    #{step.command}" if step.command)]
+
+    def finding_step(finding)
+      return Step.new("Find the call that allocates without a matching free at #{@layout.subject(finding.line.subject)}, or update the gem.", command("top", "--by function --kind malloc")) if finding.lost?
+      return Step.new("Look at what is added to #{holder(finding)} and never removed.", why_command(finding)) if finding.holder&.kept?
+
+      Step.new("Look for what retains the #{objects(finding)} that #{@layout.subject(finding.line.subject)} allocates.", why_command(finding))
+    end
+
+    def objects(finding) = finding.line.class_name ? "#{Printable.code(@layout.name(finding.line.class_name))}s" : "memory"
+
+    def why_command(finding = nil)
+      name = finding&.line&.class_name
+      command("why", ("--class '#{name}'" if name&.match?(/\A[[:word:]:]+\z/)))
+    end
+
+    # A command to paste; nil if nothing can be named.
+    def command(name, options = nil) = target&.then { |target| ["heapsample", name, target, options].compact.join(" ") }
+
+    # The folder of the profiles, or the process.
+    def target
+      path = series.paths.last&.then { |last| File.dirname(last) }
+      return @diagnosis.info.process_id unless path
+      return unless Printable.text(path) == path
+
+      path = "./#{path}" if path.start_with?("-")
+      path.match?(%r{\A[\w.,:+@%/-]+\z}) ? path : "'#{path.gsub("'", "'\\\\''")}'"
+    end
+
+    def counted_step
+      kind = growing.first.kind
+      return Step.new("Find the code that maps memory.", bpftrace) if kind == :mapped
+      return Step.new("Sample with a shorter interval, or for longer, so that lines can be named.") if growing.first.bytes?
+
+      place = @diagnosis.created&.place
+      Step.new("Look for #{kind} that are started#{" at #{@layout.subject(place)}" if place} and never end: end them, or use a pool.", why_command)
+    end
+
+    def bpftrace = @diagnosis.info.process_id&.then { |id| "bpftrace -e 'tracepoint:syscalls:sys_enter_mmap /pid == #{id}/ { @[ustack] = sum(args.len); }'" }
 
     def unknown_advice
-      return ["Let it run longer: each major GC and each profile adds evidence."] if survivors.by_majors?
+      return "Take new profiles: Ruby with this version of the sampler lists major GCs." if @diagnosis.older?
+      return NO_MAJORS.fetch(@diagnosis.info.forced&.last, "Set diagnose=1% in RUBY_HEAP_SAMPLE, or start a major GC in the program (GC.start).") if counts.size.zero?
 
-      ["Let it run longer: #{@diagnosis.info.gc_major || "no"} major GCs so far are too few. Or let the sampler start some: diagnose=1% in RUBY_HEAP_SAMPLE."]
-    end
-
-    def leak_advice
-      return ["Sample with a shorter interval, or for longer, so that lines can be named."] unless leading
-
-      holder, keeper = leading.holder, leading.keeper
-      return ["Look at what is added at #{@layout.subject(keeper.app_line || keeper.line)} and never taken out."] if container?
-      return ["Look at what is added to #{Printable.code(@layout.holder(holder))} and never taken out. heapsample why shows the whole way."] if holder&.kept?
-
-      what = leading.class_name ? "#{Printable.code(@layout.name(leading.class_name))}s" : "memory"
-      ["Look at what retains the #{what} that #{@layout.subject(leading.app_line || leading.line)} allocates: a constant, a class variable, a global list, a closure."]
-    end
-
-    def threads_advice
-      return ended_advice if @diagnosis.ended_threads?
-
-      place = @diagnosis.crowd&.place || (leading.app_line || leading.line if leading)
-      at = place ? " at #{@layout.subject(place)}" : ""
-      ["Look for threads and fibers that are started#{at} and wait for ever: end them, or use a pool."]
-    end
-
-    # A thread's stack goes with its Thread object.
-    def ended_advice
-      holder = leading&.holder
-      from = holder&.kept? ? Printable.code(@layout.holder(holder)) : "the list that retains them"
-      ["A thread that has ended retains its stack and result while something refers to its Thread object: remove the objects from #{from} when they are joined."]
-    end
-
-    # No line is known of it: a tracer shows which code maps.
-    def mapped_advice
-      ["Look for objects of C extensions, and for IO::Buffers, that have to be closed or freed. " \
-       "bpftrace -e 'tracepoint:syscalls:sys_enter_mmap /pid == #{@diagnosis.info.process_id}/ { @[ustack] = sum(args.len); }' shows whose code maps memory."]
-    end
-
-    def native_advice
-      return mapped_advice if @diagnosis.mapped?
-      return leak_advice if leading&.holder&.kept?
-
-      ["#{leading && library ? Printable.code(@layout.name(library)) : "A library"} asks for this memory and does not give it back: look for a newer version of its gem, " \
-       "and for objects of it that have to be closed."]
-    end
-
-    def bloat_advice
-      at = @diagnosis.peak&.then { |peak| " at #{@layout.subject(peak.line)}" }
-      ["Make the peak#{at} smaller: read and write in parts, take records in batches.#{" heapsample top --value churn shows which lines allocate most." unless at}"]
-    end
-
-    def fragmentation_advice = ["GC.compact, fewer threads, or a restart now and then give it back. heapsample top --value holds_free shows which lines hold heap pages."]
-
-    def table
-      shown = @diagnosis.shown_findings.first(FINDINGS)
-      return [] if shown.size < 2
-
-      rows = shown.each_with_index.map do |finding, index|
-        [@layout.rank(index + 1, finding.samples < Finding::SAMPLES_LEAST), signed(finding.grew), signed(@diagnosis.per_hour(finding.grew)),
-         @layout.count(finding.objects), @layout.count(finding.samples), @layout.name(finding.class_name || ClassMix::MALLOC, ClassMix::LENGTH),
-         finding.app_line || finding.line]
-      end
-      [*@layout.title("What grew, by the application's line:"), *@layout.table(COLUMNS, rows), *@layout.more(@diagnosis.shown_findings.size - shown.size)]
-    end
-
-    # How most of it came: of the first, or where stacks are asked for of each that is shown.
-    def stack
-      shown = @diagnosis.shown_findings.first(@layout.stacks? ? FINDINGS : 1)
-      StackText.section(shown.each_with_index.map { |finding, index| [shown.size > 1 ? index + 1 : "it", finding.stack] }, @layout)
+      "Let it run longer. every=60 in RUBY_HEAP_SAMPLE writes a profile each minute; diagnose=1% starts major GCs."
     end
 
     def time = @layout.duration(@diagnosis.seconds)
+    def time_of(seconds) = Time.at(seconds).utc.strftime("%T UTC")
     def bytes(value) = @layout.bytes(value)
-    def signed(value) = @layout.bytes(value, sign: true)
   end
 end

@@ -149,7 +149,7 @@ module HeapSample
     # Who keeps it, by a walk.
     def kept_by(group)
       holder = @report.holder(group) or return ""
-      return "" if holder.share < FindingHolders::SHARE_LEAST
+      return "" if holder.share < LineHolders::SHARE_LEAST
 
       " #{holder.kept? ? Printable.code(@layout.holder(holder)) : @layout.holder(holder)} keeps #{@layout.percent(holder.share)} of it."
     end

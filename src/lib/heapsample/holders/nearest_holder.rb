@@ -33,8 +33,11 @@ module HeapSample
       # "@subscribers of Notifier", "local cache of Worker#run app/worker.rb:7".
       def to_s = Layout.new(root: Dir.pwd).holder(self)
 
-      # JSON-ready.
-      def to_h = {name: edge.name, kind: edge.kind, path: (edge.path unless edge.path.empty?), line: (edge.line if edge.line > 0), root: path.first.name, share: share, owner: owner}.compact
+      # JSON-ready. +named+: is it a reference that somebody wrote? If not, +root+ is all that is known.
+      def to_h
+        {named: kept?, name: edge.name, kind: edge.kind, path: (edge.path unless edge.path.empty?), line: (edge.line if edge.line > 0),
+         root: path.first.name, share: share, owner: owner}.compact
+      end
     end
 
     # +profile+: one that tells holders.

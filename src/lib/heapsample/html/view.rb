@@ -125,7 +125,7 @@ module HeapSample
       columns = ViewColumns.new
       profile = columns.add_all(ViewSheet.of_profile(@profile, frames, labels))
       growths = @growths.map { |growth| about_growth(growth).merge(columns: columns.add_all(ViewSheet.of_growth(growth, frames, labels))) }
-      columns.pack({version: 2, title: @titles.of(@profile), groups: ViewGroups.all(labels), diagnosis: @diagnosis&.to_h, opens: @opens, **about,
+      columns.pack({version: 2, title: @titles.of(@profile), groups: ViewGroups.all(labels), diagnosis: @diagnosis&.to_h, states: DiagnosisText::WORDS, opens: @opens, **about,
                     profile: profile, growths: growths, kept: kept(columns, frames), **memory, frames: columns.add_all(frames.columns), texts: frames.texts})
     end
 

@@ -7,18 +7,19 @@ module HeapSample
   # A name has the same number in all messages.  To add a field: its name and type in the list of its message, and its
   # number; both in doc/heap_sampler.proto, too, and in C (memory/account.h) what the sampler writes.
   module MetaMessage
-    # Fields of each message by name.  A type is :number, :text, :flag, :texts (an Array), :triples (numbers in threes),
-    # the name of a message, or an Array that has the name of a message.  Where a file has no such field the Hash has
+    # Fields of each message by name.  A type is :number, :text, :flag, :texts (an Array), :numbers (an Array), :triples (numbers in
+    # threes), the name of a message, or an Array that has the name of a message.  Where a file has no such field the Hash has
     # nil, or an empty Array; +LEFT_OUT+ are left out.
     MESSAGES = {
       meta: {
         format: :number, generator: :text, ruby: :text, process_id: :number, process_start: :text, parent_id: :number, title: :text, directory: :text,
-        gemfile: :text, host: :text, deploy: :text, session: :number, started_ns: :number, taken_ns: :number, gc: :gc, forced: :forced,
-        settings: :settings,
+        gemfile: :text, host: :text, deploy: :text, session: :number, started_ns: :number, taken_ns: :number, objects: :number, reason: :text, gc: :gc,
+        forced: :forced, settings: :settings,
         live_samples: :number, drops: :drops, own_bytes: :number, heaps: [:heap], malloc: :malloc, memsize: :flag, account: :account,
         account_at_start: :account, alive: :alive, inherited: :inherited, inherited_missing: :text, kept: :kept, merged: :merged
       },
-      gc: {count: :number, minor: :number, major: :number, last_minor_ns: :number, last_major_ns: :number, last_major_gc: :number, times: :triples},
+      gc: {count: :number, minor: :number, major: :number, last_minor_ns: :number, last_major_ns: :number, last_major_gc: :number, times: :triples,
+           majors: :numbers},
       forced: {limit_ppm: :number, gcs: :number, gc_ns: :number, walks: :number, walk_ns: :number, longest_stop_ns: :number, of_ns: :number, last: :text},
       settings: {interval: :number, first_interval: :number, interval_changes: :number, thinnings: :number, interval_auto: :flag, max_samples: :number,
                  only_n: :number, seed: :text},
@@ -29,7 +30,8 @@ module HeapSample
                allocator: :text, missing: :text},
       account: {taken_ns: :number, cost_ns: :number, rss: :number, slots_live: :number, slots_free: :number, malloc_live: :number, malloc_waste: :number,
                 malloc_metadata: :number, stacks: :number, code_and_files: :number, jit: :number, sampler: :number, unattributed: :number, pss: :number,
-                threads: :number, fibers: :number, thread_stacks: :number, fiber_stacks: :number, allocator: :text, jemalloc: :jemalloc},
+                threads: :number, fibers: :number, thread_stacks: :number, fiber_stacks: :number, limit_bytes: :number, limit_used: :number,
+                limit_machine: :flag, allocator: :text, jemalloc: :jemalloc},
       jemalloc: {allocated: :number, active: :number, resident: :number, dirty: :number, retained: :number, metadata: :number},
       alive: {threads: :threads, fibers: :fibers},
       threads: (threads = {count: :number, running: :number, runnable: :number, sleeping: :number, waiting: :number, blocked: :number, ended: :number,
@@ -64,7 +66,7 @@ module HeapSample
       without_ns: 113, hold_up_ns: 114, walk_ns: 115, name_ns: 116, room_bytes: 117, limit_bytes: 118, cgroup: 119, demand_bytes: 120,
       estimate_bytes: 121, child_bytes: 122, evicted: 123, chain: 124, space: 125, var: 126, name: 127, kind: 128, class: 129, holder: 130,
       made_in: 131, made_path: 132, made_line: 133, free: 134, processes: 135, profiles: 136, evicted_rows: 137, gcs: 138, gc_ns: 139,
-      walks: 140, longest_stop_ns: 141
+      walks: 140, longest_stop_ns: 141, majors: 142, reason: 143, limit_used: 144, limit_machine: 145
     }.freeze
     # Messages within one Meta, and texts of lists: what the sampler writes has some hundreds.
     ENTRIES_MAX = 20_000
@@ -101,7 +103,7 @@ module HeapSample
       when :flag then varint(out, number, value ? 1 : 0) unless value.nil?
       when :text then bytes(out, number, value.b) if value.is_a?(String)
       when :texts then value.grep(String).each { |text| bytes(out, number, text.b) } if value.is_a?(Array)
-      when :triples then bytes(out, number, value.flatten.map { |one| Protobuf.encode(one) }.join) if value.is_a?(Array)
+      when :numbers, :triples then bytes(out, number, value.flatten.map { |one| Protobuf.encode(one) }.join) if value.is_a?(Array)
       when Array then value.grep(Hash).each { |one| bytes(out, number, encode(one, type.first)) } if value.is_a?(Array)
       else bytes(out, number, encode(value, type)) if value.is_a?(Hash)
       end
@@ -139,6 +141,7 @@ module HeapSample
         when :flag then values[key] = value != 0
         when :text then values[key] = text(value, stop)
         when :texts then (values[key] ||= []) << text(value, stop).tap { count }
+        when :numbers then values[key] = Protobuf.packed(@data, value, stop).each { |one| in_range(one) }
         when :triples then values[key] = Protobuf.packed(@data, value, stop).each_slice(3).map { |triple| triple.each { |one| in_range(one) } }
         when Array then (values[key] ||= []) << message(type.first, value, stop)
         else values[key] = message(type, value, stop)

@@ -77,13 +77,10 @@ module HeapSample
     #
     # The keyword arguments of Profile.new.  An IO is read to its end, from where
     # it is; +name+ is what errors call it.
-    #
-    # With +live+ the rows without a GC of birth, which have totals only, are one row without a stack, and what retains the
-    # rows is left out.  This takes half the time.
-    def self.read(source, limit: DECODED_MAX, name: source, live: false)
-      return reading(source, name, limit) { |reader| reader.read(live: live) } if source.respond_to?(:read)
+    def self.read(source, limit: DECODED_MAX, name: source)
+      return reading(source, name, limit, &:read) if source.respond_to?(:read)
 
-      ForeignFile.open(source) { |file| read(file, limit: limit, name: name, live: live) }
+      ForeignFile.open(source) { |file| read(file, limit: limit, name: name) }
     end
 
     # call-seq:
@@ -164,14 +161,13 @@ module HeapSample
       @frames_left = FRAMES_MAX
     end
 
-    def read(live: false)
+    def read
       scan
       meta = read_meta
       read_texts
       read_types
-      @live = live && @meta
       @mappings = read_mappings
-      stacks = ListStacks.new(@texts, *(@live ? frames_on_demand : read_frames), mapped_code(@mappings))
+      stacks = ListStacks.new(@texts, *read_frames, mapped_code(@mappings))
       rows = @meta ? read_rows(stacks) : read_foreign_rows(stacks, read_period)
       {meta: meta, texts: @texts, stacks: stacks, rows: rows, holders: @retained&.holders}
     end
@@ -371,40 +367,6 @@ module HeapSample
       [fields, frames_of]
     end
 
-    # The same of the locations that are asked for, which are few where only the nearest lines of stacks are wanted.  A
-    # location of ours has one line.
-    def frames_on_demand
-      fields = [0] * Stacks::FRAME_FIELDS
-      @functions = Hash.new { |known, id| known[id] = read_function(message_of(Field::FUNCTION, id)).last }
-      frames_of = Hash.new do |known, id|
-        lines = read_location(message_of(Field::LOCATION, id)).last
-        fields.concat(lines.first) unless lines.empty?
-        known[id] = lines.empty? ? 0 : fields.size / Stacks::FRAME_FIELDS - 1
-      rescue Protobuf::Malformed => e
-        raise FormatError, "#{Printable.text(@name)}: not a readable heap profile: #{e.message}"
-      end
-      [fields, frames_of]
-    end
-
-    NO_MESSAGE = "".b.freeze
-
-    # The location or function with this id.  In a file of ours they are in the order of ids, which begin with 1.
-    def message_of(field, id)
-      spans = @spans[field]
-      from, to = spans[2 * id - 2, 2] if id > 0 && 2 * id <= spans.size
-      unless from && id_at(from, to) == id
-        place = (@places ||= {})[field] ||= spans.each_slice(2).to_h { |start, stop| [id_at(start, stop), [start, stop]] }
-        from, to = place[id]
-      end
-      from ? Protobuf.new(@data, from, to) : Protobuf.new(NO_MESSAGE)
-    end
-
-    def id_at(from, to)
-      id = 0
-      Protobuf.new(@data, from, to).each_field { |number, value, stop| break id = value if number == 1 && !stop }
-      id
-    end
-
     # Its id, and the fields of its frames.  What has an address and no source
     # file is native code: its path is its mapping's.
     def read_location(message)
@@ -468,38 +430,25 @@ module HeapSample
     # Rows of a file of ours.  Many are equal but for their birth, which is their first field: each kind is decoded once, into
     # the row that others are copies of.
     def read_rows(stacks)
-      read_references unless @live
+      read_references
       templates = Hash.new { |known, fields| known[fields] = template(fields) }
       rows = []
-      allocated = 0
       each_sample do |list, packed, labels, from, to|
-        if @live then allocated += allocated_in(packed)
-        elsif packed.count(LAST_BYTES) != @value_count then raise Protobuf::Malformed, wrong_values(packed.count(LAST_BYTES))
-        end
+        raise Protobuf::Malformed, wrong_values(packed.count(LAST_BYTES)) if packed.count(LAST_BYTES) != @value_count
 
         stack = nil
         each_row(from, to) do |start, stop|
           birth, start = birth_at(start, stop)
-          next if @live && birth.nil?
-
           too_many_rows if rows.size >= ROWS_MAX
           fields = @data.byteslice(start, stop - start)
           template, parts = templates[fields]
           stack ||= stacks.intern(list) { count_frames(list) }
           rows << row = labelled(template.dup, stack, labels)
           row[Columns::BIRTH_GC] = birth
-          take_parts(row, fields, parts) unless parts.empty? || @live
+          take_parts(row, fields, parts) unless parts.empty?
         end
       end
-      rows << Columns.row(stack: 0, class: 0, type: 0, slot_size: 0, thread: 0, library: 0, label_set: 0, alloc_objects: allocated) if @live
       rows
-    end
-
-    # Objects that were allocated, among the values of a sample.
-    def allocated_in(packed)
-      place = @value_of[Columns::ALLOC_OBJECTS]
-      first = packed.getbyte(0)
-      first && first < 0x80 && place.zero? ? first : positive(Protobuf.packed(packed, 0, packed.bytesize, @value_count)[place] || 0)
     end
 
     def take_parts(row, fields, parts)

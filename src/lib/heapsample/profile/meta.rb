@@ -63,6 +63,17 @@ module HeapSample
     def gc_major = number("gc", "major")
     # When GCs began: GCTimes.  nil of merged profiles.
     def gc_times = GCTimes.of(at("gc", "times"))
+    # The major GCs, oldest first: an Array of Major, empty of merged profiles.  It covers the time since sampling began, or
+    # standby.  The newest 32 are there, and older ones evenly: 128 at most.  A forked process continues the list of its
+    # parent: its own major GCs are those after #began.
+    def majors = Major.list(at("gc", "majors"), slot_sizes)
+    # When the process began, or was forked: a Time.  nil of merged profiles.
+    def began = taken && forced && taken - forced.of
+    # Why the profile was taken: "periodic" (every=), "exit", "at_rss", "agent" (the agent asked, and no client of it demanded
+    # a GC or a walk) or "asked".  nil where the file does not have it, and of merged profiles.
+    def reason = text("reason")
+    # How many objects the process had allocated when the profile was taken.  nil of merged profiles.
+    def objects = number("objects")
     # The GCs and heap walks that were forced on the process: ForcedWork.  nil of merged profiles.
     def forced = ForcedWork.of(at("forced"))
     # When the last major GC ended to mark, a Time.
@@ -204,6 +215,12 @@ module HeapSample
     def time(*names)
       value = number(*names)
       Time.at(value / NS_PER_S) if value && value > 0 && value < 1 << 64
+    end
+
+    def slot_sizes
+      heaps = at("heaps")
+      sizes = heaps.is_a?(Array) ? heaps.map { |heap| heap["slot_size"] if heap.is_a?(Hash) } : []
+      sizes.all?(Integer) ? sizes : []
     end
 
     def heap_bytes(field) = heap_sum(field, "slot_size")

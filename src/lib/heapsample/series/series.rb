@@ -31,9 +31,6 @@ module HeapSample
       def filtered(wanted) = Entry.new(info, path, profile, wanted, held)
       def load = (profile || read).then { |whole| wanted ? whole.filter(**wanted) : whole }
       def read = held ? Profile.load(StringIO.new(held), name: path) : Profile.load(path)
-      # Only what is in use, and how many objects were allocated: PprofReader.read(live: true).
-      def live = profile || wanted ? load : Profile.new(**PprofReader.read(held ? StringIO.new(held) : path, name: path, live: true))
-      def births = @births ||= Births.new(live)
       def name = path || "a profile"
       def run = [info.process_start, info.session]
     end
@@ -48,11 +45,11 @@ module HeapSample
       #   Series.load(paths) -> series
       #
       # +paths+: a folder, a file, or an Array of them.  Where there are several
-      # processes or sessions it is the one that grew most, as in a Diagnosis (see Series.all), and
+      # processes or sessions it is the worst, as in a Diagnosis (see Series.all), and
       # a warning names the others; so it does files that are damaged.  Raises
       # FormatError if none can be read, SystemCallError if a path is not there.
       def load(paths)
-        series, *others = Diagnosis.in_order(all(paths)).map(&:series)
+        series, *others = Diagnosis.new(all(paths)).flat_map { |process| [process.series, *(process.members - [process.series])] }
         series.warnings.concat(few(others.map { |other| "left out: #{other.describe}" }))
         series
       end
@@ -192,9 +189,6 @@ module HeapSample
       @recent[entry] = profile
     end
 
-    # Births of the profile at +index+, read once.
-    def births(index) = @entries.fetch(index).births # :nodoc:
-
     # The earliest profile.
     def first = self[0]
     # The latest profile.
@@ -227,10 +221,10 @@ module HeapSample
     def accounts = infos.map(&:account)
 
     # call-seq:
-    #   diagnosis(warmup: nil) -> HeapSample::ProcessDiagnosis
+    #   diagnosis -> HeapSample::ProcessDiagnosis
     #
-    # What the process does with its memory: does it leak, where, and how sure is that?
-    def diagnosis(**options) = ProcessDiagnosis.new(self, **options)
+    # Does the process leak, where, and how sure is that?
+    def diagnosis = ProcessDiagnosis.new(self)
 
     # call-seq:
     #   line("order.rb:12", kind: :both, top: 20) -> HeapSample::LineHistory
@@ -253,8 +247,7 @@ module HeapSample
       printer.text(inspect)
     end
 
-    private
-
+    # "2026-01-01 00:00:00 – 01:00:00 UTC".
     def span
       from, to = times.minmax.map(&:utc)
       same_day = from.strftime("%F") == to.strftime("%F")

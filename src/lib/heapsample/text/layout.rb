@@ -121,10 +121,13 @@ module HeapSample
     # call-seq:
     #   figure(value, limits, sign: false) -> [String, String]
     #
-    # Bytes and their interval in one unit: ["+0.9 MiB", "+0.4 – +1.6 MiB"].
+    # Bytes and their interval in one unit: ["+0.9 MiB", "+0.4 – +1.6 MiB"]; ["+0.9 MiB", "±0.02 MiB"] of an interval whose
+    # limits look the same.
     def figure(value, limits, sign: false)
       unit = scale([value, *limits].map(&:abs).max)
-      [bytes(value, sign: sign, unit: unit), range(*limits, sign: sign, unit: unit)]
+      narrow = limits.map { |limit| in_unit(limit, unit, sign) }.uniq.size == 1
+      width = limits.last - limits.first
+      [bytes(value, sign: sign, unit: unit), narrow ? narrow_range(width / 2.0, unit) : range(*limits, sign: sign, unit: unit)]
     end
 
     # A setting, as it was given: "512 KiB".
@@ -334,6 +337,8 @@ module HeapSample
     end
 
     def symmetric?(estimate) = estimate.samples >= SYMMETRIC_FROM
+
+    def narrow_range(error, unit) = error.zero? ? "exact" : "±#{error([error, unit.zero? ? 1 : 0].max, unit)}"
 
     # With as many decimals as leave a digit of it.
     def error(value, unit)

@@ -160,7 +160,7 @@ module HeapSample
         series, = all_series(paths)
         return series.first if series.size == 1
 
-        Diagnosis.in_order(series).first.series.tap { |first| Message.say("#{first.describe}; #{series.size - 1} more in #{paths.join(", ")}") }
+        Diagnosis.new(series).first.series.tap { |first| Message.say("#{first.describe}; #{series.size - 1} more in #{paths.join(", ")}") }
       end
 
       def check_series(paths)

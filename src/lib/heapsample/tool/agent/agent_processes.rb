@@ -120,7 +120,9 @@ module HeapSample
       def profile(**asked) = Profile.load(StringIO.new(bytes(**asked)), name: "process #{pid}", limit: DECODED_MOST)
 
       def bytes(**asked)
-        asked[:diagnose] ||= @share || ReportCommand::SHARE if asked.keys.intersect?(%i[gc why])
+        demanded = asked.keys.intersect?(%i[gc why])
+        asked[:diagnose] ||= @share || ReportCommand::SHARE if demanded
+        asked[:for] = "agent" unless demanded
         LiveProcess.new(pid).bytes("profile", **asked)
       end
 

@@ -20,15 +20,16 @@ module HeapSample
         TEXT
         HELP = <<~TEXT
           `heapsample FOLDER` is short for `heapsample diagnose FOLDER`. The profiles are the ones that the
-          setting every=SECONDS writes. The process that grew most is printed first.
+          setting every=SECONDS writes. The worst process is printed first.
 
-          The diagnosis covers leaks of objects, threads and native memory, bloat and fragmentation.
-          It shows how certain each finding is. Growth that too few major GCs have checked is not called a leak.
+          Whether a process leaks is decided from exact counts: memory that survived major GCs, mappings, threads
+          and fibers. Which lines leak is estimated from samples. The verdict is one of: Leak (confirmed or likely),
+          Grows (certain), Ended, No leak found, Cannot tell.
           A running process is watched for --seconds; a longer time gives a more certain result.
           For scripts: --fail-on leak exits with status 3 if a process leaks (confirmed or likely).
 
-          One profile cannot show growth, so a single FILE gets the report of GC.sample_profile.report instead.
-          It has live memory by line and by class, malloc memory, young objects, allocation and process memory.
+          A profile lists the major GCs of the process, so a single FILE gets a verdict, too, and below it the report
+          of GC.sample_profile.report: live memory by line and by class, malloc memory, young objects, allocation.
           The options --by, --kind, --top and the filters are for this report.
         TEXT
 
@@ -60,8 +61,13 @@ module HeapSample
 
         def print_report(paths)
           refuse_options("a diagnosis; name a folder or several profiles, or remove it", :seconds, :fail_on, *(:format unless json?))
-          print_analysis(HeapSample::Report.new(only_profile(paths), **analysis_options(:by, :kind, :top)))
+          profile = only_profile(paths)
+          puts Series.new([profile]).diagnosis.text(**look).lines, "" if verdict_of?(profile)
+          print_analysis(HeapSample::Report.new(profile, **analysis_options(:by, :kind, :top)))
         end
+
+        # Does it list major GCs of one process, all of whose rows are asked for?
+        def verdict_of?(profile) = !json? && !options[:snapshot] && profile.filtered.nil? && profile.info.majors.any?
 
         def print_about(paths)
           refuse_options("other reports; remove --about", :by, :kind, :top, :stacks, :seconds, :fail_on, :snapshot, *(:format unless json?), *filters.wanted.keys)

@@ -52,12 +52,10 @@ module HeapSample
         [series.paths[index], "#{place(series, index)}#{process(series)} in #{@folder}"]
       end
 
-      # As Diagnosis orders processes; where no process has enough profiles, the one with the most profiles, and the latest of them.
+      # The worst process; where nothing is known of any, the one with the most profiles, and the latest of them.
       def leading
-        @leading ||= begin
-          first = Diagnosis.in_order(by_process).first
-          first.enough? ? first.series : by_process.max_by { |series| [series.size, series.times.last] }
-        end
+        @leading ||= Diagnosis.new(by_process).first.then { |first| first.state == :unknown ? nil : first.series } ||
+                     by_process.max_by { |series| [series.size, series.times.last] }
       end
 
       def place(series, index)

@@ -51,9 +51,9 @@ module HeapSample
 
         {**SAME.first(3).to_h { |name| [name, agreed(name)] }}.merge(
           "process_id" => nil, "process_start" => nil, "parent_id" => nil, "title" => nil, "directory" => nil, "gemfile" => nil, "host" => nil, "deploy" => nil, "session" => nil,
-          "started_ns" => @started, "taken_ns" => @taken,
+          "started_ns" => @started, "taken_ns" => @taken, "objects" => nil, "reason" => nil,
           "gc" => {"count" => @gc_count, "minor" => nil, "major" => nil, "last_minor_ns" => nil, "last_major_ns" => nil,
-                   "times" => nil, "last_major_gc" => nil},
+                   "times" => nil, "majors" => nil, "last_major_gc" => nil},
           "forced" => nil,
           "settings" => settings, "live_samples" => sum("live_samples"),
           "drops" => DROPS.to_h { |name| [name, sum("drops.#{name}")] }, "own_bytes" => sum("own_bytes"),

@@ -9,9 +9,6 @@ module HeapSample
       # Words of the option, and the verdicts that each names.
       WORDS = {"leak" => %i[confirmed likely], "confirmed" => %i[confirmed], "grows" => %i[grows], "unknown" => %i[unknown]}.freeze
 
-      # The verdict on a ProcessDiagnosis.
-      def self.state(process) = process.verdict[:grade]
-
       # +words+: an Array of keys of WORDS.
       def initialize(words)
         @words = words
@@ -20,13 +17,13 @@ module HeapSample
       # The exit status of a Diagnosis; each process that matches is named on stderr.
       def status(diagnosis)
         matched = diagnosis.select { |process| word_of(process) }
-        matched.each { |process| Message.say("process #{process.info.process_id || "?"}: #{FailOn.state(process)} (--fail-on #{word_of(process)})") }
+        matched.each { |process| Message.say("process #{process.info.process_id || "?"}: #{process.state} (--fail-on #{word_of(process)})") }
         matched.empty? ? CLI::DONE : STATUS
       end
 
       private
 
-      def word_of(process) = @words.find { |word| WORDS.fetch(word).include?(FailOn.state(process)) }
+      def word_of(process) = @words.find { |word| WORDS.fetch(word).include?(process.state) }
     end
   end
 end

@@ -1,0 +1,50 @@
+#ifndef HEAP_SAMPLER_MEMORY_MAJORS_H
+#define HEAP_SAMPLER_MEMORY_MAJORS_H
+/*
+ * The major GCs of this process, with what each of them left alive: exact counts, from which a reader decides whether the
+ * process leaks.  The GC itself records them, so GCs of all Ractors are in the list.  It covers the time during which
+ * something was sampled, or the process stood by.  A forked child continues its parent's list.
+ *
+ *     a major GC begins
+ *       | marking  | lazy sweeping |
+ *       +----------+--...--+--...--+--->
+ *                  |               malloc's bytes: the dead objects have freed their memory
+ *                  a point is added: time, objects allocated, slots alive
+ *
+ * The slots alive are counted from the mark bits.  So they are exact while the sweep is lazy and where it moves objects,
+ * and where several Ractors count their allocations without a lock.
+ *
+ * The list has 128 points at most.  The newest 32 stay.  Of the older ones each n-th stays, from the first one on; n
+ * doubles when 96 of them are there, so the older points are always evenly spread.
+ *
+ *     major   0   4   8   12  16  20  22  24  25  26  27
+ *             \   each fourth  /          \ the newest: all
+ *
+ * No MRI header.
+ */
+#include "heap_sampler/kernel.h"
+
+enum { HS_MAJORS = 128,
+       HS_MAJORS_NEWEST = 32 };
+
+struct hs_major {
+    uint64_t ns;                /* when its marking was complete: of any clock that does not go back */
+    uint64_t objects;           /* that had been allocated by then */
+    uint64_t malloc;            /* bytes allocated from malloc(3) after its sweep, except the sampler's; 0: not known */
+    uint32_t gc;                /* its GC count */
+    uint32_t slots[HS_HEAPS_MAX];       /* alive after its marking, by heap */
+};
+
+struct hs_majors {
+    uint32_t count, older;      /* points; of these, not among the newest */
+    uint32_t step;              /* each so many of the older ones are there; 0: 1 */
+    uint64_t added;             /* points ever */
+    struct hs_major list[HS_MAJORS];
+};
+
+/* Tested alone. */
+void rb_hs_majors_add(struct hs_majors *majors, const struct hs_major *major);
+/* The times are Unix time, in nanoseconds, calculated back from now. [tables] */
+void rb_hs_majors_copy(struct hs_majors *copy);
+
+#endif

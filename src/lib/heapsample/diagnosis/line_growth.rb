@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # What one line of code added to the memory that major GCs left alive, by samples: between an early profile and the last
+  # one of a process, or of several that run the same code.
+  class LineGrowth
+    # Parts of the time by which allocations are told apart.
+    PARTS = 3
+    # Standard deviations from which growth is more than sampling explains.
+    CERTAIN = 2.4
+    # Growth by fewer objects than these is a container that is replaced by a larger one.
+    CONTAINER = 16
+    # What stays has such a part of its growth, at least, in what was allocated first.
+    FIRST_LEAST = 0.25
+
+    # The line: a Place. Bytes, objects and samples by which it grew; their variance.
+    attr_reader :place, :space, :objects, :samples, :variance
+    # Bytes that were allocated in each part of the time and are still there.
+    attr_reader :parts
+    # Bytes by class, by shared library (nil: heap slots), and by stack: of what was allocated and is still there.
+    attr_reader :classes, :libraries
+    # What retains it: a NearestHolder::Answer; nil if no walk found it.
+    attr_accessor :holder
+
+    def initialize(place)
+      @place = place
+      @space = @objects = @variance = 0.0
+      @samples = 0
+      @parts = [0.0] * PARTS
+      @classes, @libraries, @stacks = Array.new(3) { Hash.new(0.0) }
+    end
+
+    # Adds a row of what was allocated in a part of the time and survived.
+    def came(profile, row, part)
+      bytes = row[Columns::INUSE_SPACE]
+      add(row, 1, 1)
+      @parts[part] += bytes
+      @classes[profile.text(row[Columns::CLASS])] += bytes
+      @libraries[row[Columns::MALLOC] ? profile.text(row[Columns::LIBRARY]) : nil] += bytes
+      @stacks[CameBy::Stack.new(profile.stacks, row[Columns::STACK])] += bytes
+      @samples += row[Columns::INUSE_SAMPLES]
+    end
+
+    # Adds a row of the early profile, and one of the last profile that was there before. The latter are among the former: the
+    # difference is what was freed, and its variance is the difference of theirs.
+    def was_there(row) = add(row, -1, 1)
+    def is_still_there(row) = add(row, 1, -1)
+
+    # The standard deviation of #space.
+    def error = Math.sqrt(variance.abs)
+    # The 95% interval of #space, by sampling alone.
+    def interval = (Statistics::Z * error).then { |width| [space - width, space + width] }
+    # Is it more than sampling explains?
+    def certain? = samples.positive? && space.positive? && space >= CERTAIN * error
+    # Is it one container that is replaced by larger ones?
+    def container? = objects < CONTAINER && samples.positive?
+    # Does what came stay? Of what comes and goes, all is new.
+    def stays? = container? || parts.first + (Statistics::Z * error / 2) >= FIRST_LEAST * space / PARTS
+
+    # The frames by which most came, the innermost first.
+    def stack = heaviest ? heaviest.frames : []
+    # The line of the application that led to most of it, a Place; nil if there is none.
+    def app_line = heaviest&.application
+    # Where to look: the application's line if there is one.
+    def subject = app_line || place
+    # The class that most of it is of; nil if it is blocks of malloc.
+    def class_name = classes.reject { |name, _| name == ClassMix::MALLOC }.max_by { |name, bytes| [bytes, name] }&.first
+    # The shared library that asked for most of it; nil of heap slots.
+    def library = libraries.max_by { |_, bytes| bytes }&.first
+    # Did C code of a library other than Ruby ask for it?
+    def native? = library ? !library.empty? && !AccountGrowth::RUBY_FILE.match?(library) : false
+
+    # JSON-ready. With +stacks+, it has its stack. The block makes bytes an hour of bytes.
+    def to_h(stacks: false)
+      {line: place.text, app_line: app_line&.text, class: class_name, library: library, bytes: space, interval: interval,
+       bytes_per_hour: (yield(space) if block_given?), objects: objects, samples: samples, stack: (stack.map(&:to_s) if stacks)}.compact
+    end
+
+    private
+
+    def add(row, sign, variance)
+      @space += sign * row[Columns::INUSE_SPACE]
+      @objects += sign * row[Columns::INUSE_OBJECTS]
+      @variance += variance * row[Columns::INUSE_VARIANCE]
+    end
+
+    def heaviest = @heaviest ||= @stacks.max_by { |_, bytes| bytes }&.first
+  end
+end

@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require_relative "builds"
+
+# Series of made-up profiles: what is counted exactly in each, and rows of samples.
+#
+#   series(20) { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, LEAK, minute, 16) }} }
+#
+# Sizes are in MiB. There is a profile each minute, with a major GC a second before, which is the last of EACH GCs.
+module CountedSeries
+  include Builds
+
+  MIB = 1 << 20
+  SECOND = 1_000_000_000
+  # GCs between two profiles.
+  EACH = 10
+  # Bytes that a sample stands for, about: 16 samples are 1 MiB.
+  UNIT = 64 * 1024
+  # Objects that are allocated in a minute.
+  WORK = 100_000
+
+  APP = "/srv/app/cart.rb:12 Cart#add"
+  LEAK = ["/gems/gems/rack-3.1.7/lib/rack/body.rb:5 Rack::Body#read", APP, "/srv/app/main.rb:3 <main>"].freeze
+  OTHER = ["/srv/app/report.rb:8 Report#rows", "/srv/app/main.rb:3 <main>"].freeze
+  CHURN = ["/srv/app/page.rb:9 Page#render", "/srv/app/main.rb:3 <main>"].freeze
+  POOL = {"path" => "/srv/app/pool.rb", "line" => 7}.freeze
+
+  # The block gives for a minute, from 1 on: slots, malloc, mapped, free (MiB), threads, fibers (counts), rows (a procedure
+  # that gets the Build). +majors+: false for none; +every+: seconds; +limit+: of the account; +meta+: fields of
+  # each profile.
+  def series(count, pid: 4711, majors: true, every: 60, limit: {}, **meta, &block)
+    ring = []
+    HeapSample::Series.new((1..count).map { |minute| profile(ring, minute, {pid: pid, majors: majors, every: every, limit: limit}, meta, **block.call(minute)) })
+  end
+
+  def profile(ring, minute, options, meta, slots: 20, malloc: 30, mapped: 0, free: 4, threads: nil, fibers: nil, rows: nil, **more)
+    now = Build::STARTED + (minute * options[:every] * SECOND)
+    ring << [minute * EACH, now - SECOND, minute * WORK, (slots * MIB).to_i, malloc && (malloc * MIB).to_i] if options[:majors]
+    build = Build.new(interval: UNIT, majors: (ring.dup if options[:majors] != nil), **{
+      "process_id" => options[:pid], "process_start" => options[:pid].to_s, "title" => "puma: worker #{options[:pid]}", "host" => "h", "directory" => "/srv/app",
+      "taken_ns" => now, "objects" => minute * WORK, "reason" => "periodic",
+      "gc" => {"count" => minute * EACH, "major" => options[:majors] ? minute : 0, "minor" => minute * (EACH - 1),
+               "last_major_ns" => (now - SECOND if options[:majors]), "last_major_gc" => (minute * EACH if options[:majors])},
+      "account" => account(slots, malloc || 0, mapped, free).merge(options[:limit]), "alive" => alive(threads, fibers)
+    }.merge(meta, more.transform_keys(&:to_s)))
+    rows&.call(build)
+    build.profile
+  end
+
+  def account(slots, malloc, mapped, free)
+    parts = {"slots_live" => slots, "slots_free" => free, "malloc_live" => malloc, "malloc_waste" => 1, "stacks" => 0.2, "code_and_files" => 10, "unattributed" => mapped}
+    parts.transform_values { |size| (size * MIB).to_i }.then { |sizes| sizes.merge("rss" => sizes.values.sum) }
+  end
+
+  def alive(threads, fibers)
+    {"threads" => threads, "fibers" => fibers}.transform_values { |count| {"count" => count, "made" => [{**POOL, "count" => count}]} if count }.compact if threads || fibers
+  end
+
+  # +each+ samples allocated before each of the profiles up to +minute+, all of which are there.
+  def kept(build, stack, minute, each, class_name: "String", from: 1)
+    (from..minute).each { |birth| build.row(stack, class_name, birth: (birth * EACH) - 5, inuse: each) }
+  end
+
+  # 1 MiB a minute at one line.
+  def leaking(count, until_minute: Float::INFINITY, **options)
+    series(count, **options) { |minute| [minute, until_minute].min.then { |at| {slots: 20 + at, rows: ->(build) { kept(build, LEAK, at, 16) }} } }
+  end
+
+  def level(count, **options) = series(count, **options) { |minute| {slots: 20 + (minute % 3), rows: ->(build) { build.row(CHURN, "Array", birth: 1, inuse: 40) }} }
+
+  # The series with a walk in its last profile. +holders+: edges by line of the row, "LINE" => ["constant A::B", …]; nil: not reached.
+  def walked(series, holders)
+    profiles = series.to_a
+    last = profiles.pop
+    texts = last.texts.dup
+    nodes, kept = [], []
+    place = ->(row) { last.stacks.stack(row[HeapSample::Columns::STACK]).find { |frame| !frame.native? }&.then { |frame| holders.key?(frame.lineno) ? frame.lineno : nil } }
+    holders.each_value do |edges|
+      [*(edges ? ["root (constants)", *edges] : ["root (not reached)"])].each_with_index do |text, index|
+        kind, name = text.split(" ", 2)
+        texts.push(kind, name)
+        number = nodes.size / 8
+        nodes.push(index.zero? ? number : number - 1, texts.size - 2, texts.size - 1, 0, 0, 0, 1, 0)
+      end
+    end
+    ends = holders.values.map { |edges| (edges&.size || 0) + 1 }.inject([]) { |sums, count| [*sums, (sums.last || 0) + count] }.map { |sum| sum - 1 }
+    last.table.each_with_index do |row, index|
+      line = place[row] or next
+      kept.push(index, ends[holders.keys.index(line)], *%i[OBJECTS SPACE VARIANCE].map { |figure| row[HeapSample::Columns.const_get(:"INUSE_#{figure}")] })
+    end
+    HeapSample::Series.new([*profiles, HeapSample::Profile.new(meta: last.meta.merge("kept" => {"refused" => nil}), texts: texts, stacks: last.stacks, rows: last.table,
+                                                               holders: HeapSample::Holders.from_raw(nodes, kept, texts, last.table))])
+  end
+
+  # One text of all that is printed, without line breaks.
+  def flat(text) = text.to_s.gsub(/\s+/, " ")
+end
