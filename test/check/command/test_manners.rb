@@ -121,7 +121,7 @@ class MannersTest < Test
   test "a file or a folder in place of a command is diagnosed; what is neither is no command" do
     profiles do |dir, at|
       assert_equal(HeapSample::Profile.load(at["a-later.pb.gz"]).report.text(width: 120, root: Dir.pwd).to_s, printed(at["a-later.pb.gz"]))
-      assert(printed(at["a-later.pb.gz"], at["c-earlier.pb.gz"]).include?("Cannot tell: this process has 2 profiles"))
+      assert(printed(at["a-later.pb.gz"], at["c-earlier.pb.gz"]).include?("Cannot tell: "))
       assert_equal(printed("diagnose", dir), printed(dir))
       assert_equal(printed("diagnose", "--json", dir), printed(dir, "--json"))
       fails(2, /no command, file or folder "dignose"; .*did you mean diagnose\?/, "dignose")

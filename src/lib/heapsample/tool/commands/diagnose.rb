@@ -23,12 +23,11 @@ module HeapSample
           setting every=SECONDS writes. The worst process is printed first.
 
           Whether a process leaks is decided from exact counts: memory that survived major GCs, mappings, threads
-          and fibers. Which lines leak is estimated from samples. The verdict is one of: Leak (confirmed or likely),
-          Grows (certain), Ended, No leak found, Cannot tell.
+          and fibers. Which lines leak is estimated from samples. The verdict is one of `Leak (confirmed)`,
+          `Leak (likely)`, `Grows (certain)`, `Ended`, `No leak found` and `Cannot tell`.
           A running process is watched for --seconds; a longer time gives a more certain result.
           For scripts: --fail-on leak exits with status 3 if a process leaks (confirmed or likely).
-
-          A profile lists the major GCs of the process, so a single FILE gets a verdict, too, and below it the report
+          A profile lists the major GCs of the process, so a single FILE gets a verdict, too. Below it is the report
           of GC.sample_profile.report: live memory by line and by class, malloc memory, young objects, allocation.
           The options --by, --kind, --top and the filters are for this report.
         TEXT
