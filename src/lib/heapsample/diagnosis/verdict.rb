@@ -31,8 +31,9 @@ module HeapSample
     STEPS = 0.9
     # Student's t of the trend, where slow waves widen its error.
     WAVES = 7.0
-    # A leak has ended when even the upper limit of its pace is below such a part of what it was.
+    # A leak has ended when the upper limit of its pace is below the first part of what it was, and the lower limit below the other.
     STOPPED = 0.25
+    GOES_ON = 0.1
     # An interval with less than this part of the usual work is idle.
     IDLE = 0.1
     # Looks are replayed after each point up to this number, then after each 2%.
@@ -95,10 +96,7 @@ module HeapSample
 
       @looked = @points.size
       @by_work = by_work
-      return @state = :leak if @leak && !slower?
-      return @state = finish if @leak && !goes_on?
-
-      @leak = nil
+      return @state = stopped? ? finish : :leak if @leak
 
       start, number = start_and_number
       levels = @by_work.blocks(start / 4, from: start)
@@ -284,20 +282,14 @@ module HeapSample
       :leak
     end
 
-    # Did a leak end, or slow down to less than a part of its pace, while as much work is done as before? An idle process ends
-    # nothing.
-    def slower?
+    # Is it over, while as much work is done as before? An idle process ends nothing.
+    def stopped?
       return false if Curve.median(@rates.last(5)) < 0.7 * @rate
+      return true if Curve.median(sizes.last(5)) < @base
 
-      below_base? || lately.last < STOPPED * @pace
+      low, _, high = @by_work.slopes(size - [size / 4, 6].max)
+      high < STOPPED * @pace && low < GOES_ON * @pace
     end
-
-    # Does it still grow, for certain, by enough to be worth a word?
-    def goes_on? = !below_base? && lately.first * @by_work.clock.last / 4 > floor / 3.0
-
-    def below_base? = Curve.median(sizes.last(5)) < @base
-    # The slopes of the last quarter of the points.
-    def lately = @by_work.slopes(size - [size / 4, 6].max)
 
     def finish
       @peak, @top = [0, @from].map { |from| sizes.drop(from).each_cons(3).map { |three| Curve.median(three) }.max }
