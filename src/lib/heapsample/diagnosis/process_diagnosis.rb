@@ -105,8 +105,14 @@ module HeapSample
     # Seconds until more is known; nil if there are too few points to say.
     def seconds_to_know = (growing.first || counts.fewest)&.verdict&.then { |verdict| verdict.seconds_to_know if verdict.size > 2 }
 
-    # Why there are no major GCs: a sentence of ForcedWork, or nil.
-    def no_majors = (info.forced&.why if counts.size.zero? && !NO_REASON.include?(info.forced&.last))
+    # Why there are too few major GCs: a sentence of ForcedWork, or nil.
+    def no_majors
+      last = info.forced&.last
+      return if counts.size >= Verdict::ENOUGH || NO_REASON.include?(last) || (last == :none && counts.size.positive?)
+
+      info.forced&.why
+    end
+
     # Did a version write the profiles that did not list major GCs?
     def older? = counts.size.zero? && info.objects.nil?
 

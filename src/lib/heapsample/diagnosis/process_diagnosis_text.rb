@@ -154,7 +154,7 @@ module HeapSample
       return ["no major GC has ended since sampling began", @diagnosis.no_majors].compact.join("; ") + "." if counts.size.zero?
 
       soon = @diagnosis.seconds_to_know
-      "#{@layout.count(counts.size)} point#{"s" unless counts.size == 1} so far, and #{Verdict::ENOUGH} are needed#{"; about #{@layout.duration(soon)} more" if soon}.#{grew_so_far}"
+      "#{@layout.count(counts.size)} point#{"s" unless counts.size == 1} so far, and #{Verdict::ENOUGH} are needed#{@diagnosis.no_majors ? "; #{@diagnosis.no_majors}" : ("; about #{@layout.duration(soon)} more" if soon)}.#{grew_so_far}"
     end
 
     def grew_so_far
@@ -305,8 +305,8 @@ module HeapSample
 
     def unknown_advice
       return "Take new profiles: Ruby with this version of the sampler lists major GCs." if @diagnosis.older?
-      return NO_MAJORS.fetch(@diagnosis.info.forced&.last, "Set diagnose=1% in RUBY_HEAP_SAMPLE, or start a major GC in the program (GC.start).") if counts.size.zero?
-
+      return NO_MAJORS[@diagnosis.info.forced.last] if @diagnosis.no_majors && NO_MAJORS[@diagnosis.info.forced.last]
+      return "Set diagnose=1% in RUBY_HEAP_SAMPLE, or start a major GC in the program (GC.start)." if counts.size.zero?
       return "Ask for #{ask_for} s, or for a larger share of the run time for major GCs, such as --diagnose 5%." if live?
 
       "Let it run longer. every=60 in RUBY_HEAP_SAMPLE writes a profile each minute; diagnose=1% starts major GCs."
