@@ -145,7 +145,7 @@ module HeapSample
       return if judged.size > 1
 
       least = [account_growth["rss"].to_i / 4, counts.rss / 50, 1 << 20].max
-      @peak ||= Peak.of(judged.first, least: least) { |info| info.account&.then { |account| account.in_use } }
+      @peak ||= PeakUsage.of(judged.first, least: least) { |info| info.account&.then { |account| account.in_use } }
     end
 
     # HeapSample::Meta of the last profile of the first member that is judged.
