@@ -140,6 +140,14 @@ module HeapSample
       all.map(&:keys).inject(:&).to_h { |name| [name, all.sum { |one| one[name] }] }
     end
 
+    # The part of the account, other than slots and malloc in use, that is at least half of what RSS grew by, and its bytes; nil
+    # if there is none, or RSS grew by less than 1 MiB.
+    def unused_growth
+      growth = account_growth
+      part, most = growth.except("rss", "slots_live", "malloc_live").max_by(&:last)
+      [part, most] if part && growth["rss"].to_i >= 1 << 20 && most >= growth["rss"] / 2
+    end
+
     # The profile in which most was in use, if that is a peak: a Peak; else nil, and where several processes are judged.
     def peak
       return if judged.size > 1

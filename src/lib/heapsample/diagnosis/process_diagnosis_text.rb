@@ -27,11 +27,9 @@ module HeapSample
     Step = Struct.new(:sentence, :command) do
       def to_s = [sentence, command].compact.join(" ")
     end
-    # The part of RSS growth from which a part of the account explains it.
-    EXPLAINS = 0.5
     # A finding has such a part of what the samples found, or it has no paragraph.
     PARAGRAPH_LEAST = 0.05
-    private_constant :COLUMNS, :EXPLAINS
+    private_constant :COLUMNS
 
     def initialize(diagnosis, layout)
       @diagnosis = diagnosis
@@ -192,10 +190,8 @@ module HeapSample
       return unless grew
 
       text = "RSS #{grew.negative? ? "fell" : "grew"} by #{bytes(grew.abs)} from the first profile to the last"
-      part, most = growth.except("rss", "slots_live", "malloc_live").max_by(&:last)
-      return "#{text}." unless part && grew >= 1 << 20 && most >= EXPLAINS * grew
-
-      "#{text}; #{Account::PARTS.fetch(part)}: #{@layout.bytes(most, sign: true)}.#{peak}"
+      part, most = @diagnosis.unused_growth
+      part ? "#{text}; #{Account::PARTS.fetch(part)}: #{@layout.bytes(most, sign: true)}.#{peak}" : "#{text}."
     end
 
     # Memory that was in use for a while, and is free now.
