@@ -173,6 +173,16 @@ class DiagnosisTest < Test
     end
   end
 
+  test "two sessions of one process are judged apart, with a title and without, and each with the same session of other workers" do
+    second = {"session" => 2, "started_ns" => Build::STARTED + Build::MINUTE}
+    ["puma: worker", nil].each do |title|
+      found = Diagnosis.new([leaking(20, "title" => title), level(20, "title" => title, **second)])
+      assert_equal([[:likely, 1], [:none, 1]], found.map { |process| [process.state, process.members.size] })
+    end
+    found = Diagnosis.new([1, 2].flat_map { |pid| [leaking(20, pid: pid), level(20, pid: pid, **second)] })
+    assert_equal([[:likely, [1, 2], [1, 1]], [:none, [1, 2], [2, 2]]], found.map { |process| [process.state, process.to_h[:pids], process.members.map { |one| one.infos.last.session }] })
+  end
+
   test "one of four workers that leaks is named alone" do
     found = Diagnosis.new([level(20, pid: 1), level(20, pid: 2), leaking(20, pid: 3), level(20, pid: 4)])
     assert_equal([[1, 2, 3, 4], [3]], [found.first.to_h[:pids], found.first.judged.map { |one| one.infos.last.process_id }])
