@@ -191,7 +191,7 @@ class DiagnosisTest < Test
 
   test "the worst is first: a leak before growth, growth before what ended, then what cannot be judged, then what is level" do
     kinds = {confirmed: series(40, pid: 1) { |minute| {threads: 10 * minute} }, likely: leaking(20, pid: 2), ended: leaking(40, pid: 3, until_minute: 20), unknown: leaking(5, pid: 4),
-             grows: series(40, pid: 5) { |minute| {slots: 20 + (0.01 * (minute**2.3))} }, none: level(40, pid: 6)}
+             grows: series(40, pid: 5) { |minute| {slots: 20 + (0.001 * (minute**3))} }, none: level(40, pid: 6)}
     all = kinds.values.map.with_index { |series, index| Series.new(series.to_a.each { |profile| profile.meta["title"] = "x#{"abcdef"[index]}" }) }
     assert_equal(ProcessDiagnosis::STATES, Diagnosis.new(all.shuffle(random: Random.new(1))).map(&:state))
   end
