@@ -14,7 +14,7 @@ module HeapSample
   # doc/design.md has the error rates, and `benchmark/run verdict` measures them.
   class Verdict
     # Seconds; work done so far, in allocated objects; the size, in bytes or a count.
-    Point = Struct.new(:seconds, :work, :size)
+    Point = Struct.new(:seconds, :work, :size) # rubocop:disable Lint/StructNewOverride -- a point has a size, not members to count
 
     # Points without which there can be no evidence: the 8 that are judged have 8! orders.
     FIRST = 12
