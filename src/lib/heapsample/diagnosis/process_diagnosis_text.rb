@@ -152,7 +152,9 @@ module HeapSample
       return ["no major GC has ended since sampling began", @diagnosis.no_majors].compact.join("; ") + "." if counts.size.zero?
 
       soon = @diagnosis.seconds_to_know
-      "#{@layout.count(counts.size)} point#{"s" unless counts.size == 1} so far, and #{Verdict::ENOUGH} are needed#{@diagnosis.no_majors ? "; #{@diagnosis.no_majors}" : ("; about #{@layout.duration(soon)} more" if soon)}.#{grew_so_far}"
+      needed = "#{@layout.count(counts.size)} point#{"s" unless counts.size == 1} so far, and #{Verdict::ENOUGH} are needed"
+      more = @diagnosis.no_majors || (soon && "about #{@layout.duration(soon)} more")
+      "#{[needed, more].compact.join("; ")}.#{grew_so_far}"
     end
 
     def grew_so_far
