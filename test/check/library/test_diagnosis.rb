@@ -173,6 +173,11 @@ class DiagnosisTest < Test
     end
   end
 
+  test "of many processes the first are named, and how many there are" do
+    found = Diagnosis.new((11..40).map { |pid| level(3, pid: pid, "parent_id" => 10) }).to_s
+    assert(found.include?("Diagnosis: 30 processes (11, 12, 13, 14, 15, 16, 24 more), "), found)
+  end
+
   test "two sessions of one process are judged apart, with a title and without, and each with the same session of other workers" do
     second = {"session" => 2, "started_ns" => Build::STARTED + Build::MINUTE}
     ["puma: worker", nil].each do |title|

@@ -148,7 +148,7 @@ module HeapSample
       [part, most] if part && growth["rss"].to_i >= 1 << 20 && most >= growth["rss"] / 2
     end
 
-    # The profile in which most was in use, if that is a peak: a Peak; else nil, and where several processes are judged.
+    # The profile in which most was in use, if that is a peak: a PeakUsage; else nil, and where several processes are judged.
     def peak
       return if judged.size > 1
 

@@ -31,6 +31,15 @@ module HeapSample
     PARAGRAPH_LEAST = 0.05
     private_constant :COLUMNS
 
+    # Process ids that are named.
+    PIDS = 6
+
+    # "11, 12, 13"; of many the first ones, and how many more there are.
+    def self.pids(diagnosis)
+      ids = diagnosis.members.map { |one| one.infos.last.process_id || "?" }
+      [*ids.first(PIDS), *("#{ids.size - PIDS} more" if ids.size > PIDS)].join(", ")
+    end
+
     def initialize(diagnosis, layout)
       @diagnosis = diagnosis
       @layout = layout
@@ -94,7 +103,7 @@ module HeapSample
       return "process #{ids.first}" if ids.size == 1
 
       judged = @diagnosis.judged.map { |one| one.infos.last.process_id }
-      "#{ids.size} processes (#{ids.join(", ")})#{", of which #{judged.join(", ")} is the worst" if judged.size < ids.size}"
+      "#{ids.size} processes (#{ProcessDiagnosisText.pids(@diagnosis)})#{", of which #{judged.join(", ")} is the worst" if judged.size < ids.size}"
     end
 
     def answer = @layout.sentence(sentence)
