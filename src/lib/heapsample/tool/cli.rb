@@ -31,7 +31,7 @@ module HeapSample
         heapsample COMMAND --help shows examples and options. heapsample --version shows the version.
 
         FILE is a heap profile (.pb.gz), of Ruby or of another program such as Go; - is the standard input.
-        FOLDER holds profiles. Commands that read one profile use the last profile of the process that grew most.
+        FOLDER holds profiles. Commands that read one profile use the last profile of the worst process.
         PID is a running Ruby process with the heap sampler; the path of its control socket works too.
         URL serves profiles, such as http://127.0.0.1:6060.
         Every figure is an estimate with a 95% confidence interval.

@@ -18,7 +18,7 @@ module HeapSample
         HELP = <<~TEXT
           Prints the growth from BEFORE to AFTER, with its 95% confidence interval.
           With LAST: memory allocated after BEFORE, live in AFTER, and still live in LAST.
-          For a folder, the last profile of the process that grew most is used.
+          For a folder, the last profile of the worst process in the diagnosis is used.
           For a running process, two profiles are taken.
 
           Within one process, growth is allocated minus freed memory, so retained memory adds no error.

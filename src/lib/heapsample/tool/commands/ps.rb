@@ -16,10 +16,11 @@ module HeapSample
           heapsample ps --json | jq '.[].process_id'
         TEXT
         HELP = <<~TEXT
-          Lists every process with the heap sampler that your user can connect to. The process that grew most
-          is first. The column "of" has the number of the parent process. Growth is RSS growth since sampling
-          started, and is known only for processes with an open control socket. A process that was sampled from
-          its start has grown by loading the program: its growth is not shown in the first 10 minutes.
+          Lists every process with the heap sampler that your user can connect to. The process whose RSS grew
+          most is first. The column "of" has the number of the parent process. Growth is RSS growth since
+          sampling started, and is known only for processes with an open control socket. A process that was
+          sampled from its start has grown by loading the program: its growth is not shown in the first 10
+          minutes.
 
           With --seconds, the first line of each diagnosis is printed below the table.
           With a PID: the parts of the resident memory, their growth since sampling started, threads and fibers.

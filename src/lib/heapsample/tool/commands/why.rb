@@ -24,7 +24,7 @@ module HeapSample
           Prints the references that retain memory, from the root down. Only profiles with a heap walk
           contain references: profiles that the settings every=SECONDS and diagnose=SHARE write, and the
           profiles of GC.sample_profile(why: true). For a folder, the last such profile of the
-          process that grew most is used.
+          worst process in the diagnosis is used.
 
           In a running process, the command starts a heap walk. Ruby code pauses while the process forks.
           The child process then walks the heap for some seconds. If GCs and walks have already used up
