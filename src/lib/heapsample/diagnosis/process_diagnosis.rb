@@ -75,7 +75,8 @@ module HeapSample
       findings.first&.kind || (first.kind == :malloc ? :native : :objects)
     end
 
-    # The counts of bytes behind #grew and #rate: what grows, and of slots and malloc the other one too, if it is larger, as objects have both.
+    # The counts of bytes behind #grew and #rate: what grows, and of slots and malloc the other one too, if it is larger, as
+    # objects have both.
     def grown_bytes
       kinds = growing_bytes.map(&:kind)
       counts.all.select { |count| kinds.include?(count.kind) || (%i[slots malloc].include?(count.kind) && kinds.intersect?(%i[slots malloc]) && count.verdict.grew.positive?) }
