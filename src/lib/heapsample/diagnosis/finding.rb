@@ -26,9 +26,11 @@ module HeapSample
 
     # The line to name first.
     def line = lines.first
-    # Bytes, objects and samples.
+    # Bytes.
     def space = lines.sum(&:space)
+    # Objects, or blocks.
     def objects = lines.sum(&:objects)
+    # The samples behind it.
     def samples = lines.sum(&:samples)
     # The 95% interval of #space, by sampling alone.
     def interval = (Statistics::Z * Math.sqrt(lines.sum(&:variance).abs)).then { |width| [space - width, space + width] }
