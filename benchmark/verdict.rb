@@ -61,5 +61,5 @@ end
 if curves
   print_curves(Curves.new(**options) { |floor| HeapSample::Verdict.new(floor: floor) }, options)
 else
-  print_score(Score.new(**options, **score_options) { |series| HeapSample::Verdict.new(floor: series.floor) })
+  print_score(VerdictScore.new(**options, **score_options) { |series| HeapSample::Verdict.new(floor: series.floor) })
 end

@@ -4,7 +4,7 @@ require_relative "service"
 require_relative "trial"
 
 # Sums of trials, by shape and in all.
-class Score
+class VerdictScore
   # One line: counts of runs, by the truth of the shape.
   class Sums
     COUNTS = %i[runs early wrong anew false_growth ended_late judged_after

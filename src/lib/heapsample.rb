@@ -159,7 +159,7 @@ module HeapSample
   autoload :Diagnosis, "#{here}/diagnosis/diagnosis"
   autoload :DiagnosisText, "#{here}/diagnosis/diagnosis_text"
   autoload :Finding, "#{here}/diagnosis/finding"
-  autoload :Peak, "#{here}/diagnosis/peak"
+  autoload :PeakUsage, "#{here}/diagnosis/peak_usage"
   autoload :ProcessDiagnosis, "#{here}/diagnosis/process_diagnosis"
   autoload :ProcessDiagnosisText, "#{here}/diagnosis/process_diagnosis_text"
 

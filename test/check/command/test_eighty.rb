@@ -20,11 +20,13 @@ class EightyTest < Test
 
   # Profiles a minute apart, with a leak of each line.
   def hostile_series(folder, count)
+    majors = Array.new(count) { |index| [100 + 10 * index, Build::STARTED + (10 + index) * Build::MINUTE - 1_000_000_000, (1 + index) * 100_000, (100 + 20 * index) << 20, 50 << 20] }
     Array.new(count) do |index|
       account = {"rss" => (200 + 20 * index) << 20, "slots_live" => (100 + 20 * index) << 20, "malloc_live" => 50 << 20, "allocator" => "jemalloc 5.3.1"}
       build = Build.new("directory" => FOLDERS.chomp("/"), "taken_ns" => Build::STARTED + (10 + index) * Build::MINUTE, "account" => account, "account_at_start" => account,
+                        majors: majors.first(index + 1), "objects" => (1 + index) * 100_000, "reason" => "periodic",
                         "title" => "puma: cluster worker 0: 4711 [#{"a_title_" * 10}]",
-                        "gc" => {"count" => 100 + 10 * index, "minor" => 5 * index, "major" => 50 + 5 * index, "last_major_ns" => Build::STARTED, "last_major_gc" => 60})
+                        "gc" => {"count" => 100 + 10 * index, "minor" => 5 * index, "major" => 50 + 5 * index, "last_major_ns" => majors[index][1], "last_major_gc" => 100 + 10 * index})
       (0..index).each do |step|
         born = 95 + 10 * step
         build.row([OF_A_GEM, HOSTILE], LONG_CLASS, inuse: 40, birth: born, dead: 3).row([HOSTILE], LONG_CLASS, type: "T_OBJECT", inuse: 30, birth: born)
@@ -63,8 +65,8 @@ class EightyTest < Test
     commands.each do |command, all|
       all.each do |arguments|
         text = at_80(command, *arguments)
-        # A word that is longer than a line, such as the path of a file, is not broken.
-        wide = text.lines(chomp: true).select { |line| line.length > 80 && line.strip.include?(" ") && !line.start_with?("heapsample: ") }
+        # A word that is longer than a line, such as the path of a file, is not broken, nor is a command to paste.
+        wide = text.lines(chomp: true).select { |line| line.length > 80 && line.strip.include?(" ") && !line.match?(/\A(?:heapsample: |    heapsample why \S+ --class '\S+'\z)/) }
         assert_equal([command, arguments.drop(1), []], [command, arguments.drop(1), wide])
       end
     end

@@ -173,6 +173,21 @@ class DiagnosisTest < Test
     end
   end
 
+  test "of many processes the first are named, and how many there are" do
+    found = Diagnosis.new((11..40).map { |pid| level(3, pid: pid, "parent_id" => 10) }).to_s
+    assert(found.include?("Diagnosis: 30 processes (11, 12, 13, 14, 15, 16, 24 more), "), found)
+  end
+
+  test "two sessions of one process are judged apart, with a title and without, and each with the same session of other workers" do
+    second = {"session" => 2, "started_ns" => Build::STARTED + Build::MINUTE}
+    ["puma: worker", nil].each do |title|
+      found = Diagnosis.new([leaking(20, "title" => title), level(20, "title" => title, **second)])
+      assert_equal([[:likely, 1], [:none, 1]], found.map { |process| [process.state, process.members.size] })
+    end
+    found = Diagnosis.new([1, 2].flat_map { |pid| [leaking(20, pid: pid), level(20, pid: pid, **second)] })
+    assert_equal([[:likely, [1, 2], [1, 1]], [:none, [1, 2], [2, 2]]], found.map { |process| [process.state, process.to_h[:pids], process.members.map { |one| one.infos.last.session }] })
+  end
+
   test "one of four workers that leaks is named alone" do
     found = Diagnosis.new([level(20, pid: 1), level(20, pid: 2), leaking(20, pid: 3), level(20, pid: 4)])
     assert_equal([[1, 2, 3, 4], [3]], [found.first.to_h[:pids], found.first.judged.map { |one| one.infos.last.process_id }])
@@ -181,7 +196,7 @@ class DiagnosisTest < Test
 
   test "the worst is first: a leak before growth, growth before what ended, then what cannot be judged, then what is level" do
     kinds = {confirmed: series(40, pid: 1) { |minute| {threads: 10 * minute} }, likely: leaking(20, pid: 2), ended: leaking(40, pid: 3, until_minute: 20), unknown: leaking(5, pid: 4),
-             grows: series(40, pid: 5) { |minute| {slots: 20 + (0.01 * (minute**2.3))} }, none: level(40, pid: 6)}
+             grows: series(40, pid: 5) { |minute| {slots: 20 + (0.001 * (minute**3))} }, none: level(40, pid: 6)}
     all = kinds.values.map.with_index { |series, index| Series.new(series.to_a.each { |profile| profile.meta["title"] = "x#{"abcdef"[index]}" }) }
     assert_equal(ProcessDiagnosis::STATES, Diagnosis.new(all.shuffle(random: Random.new(1))).map(&:state))
   end

@@ -24,10 +24,6 @@ class GcTimesTest < Test
     assert_equal([nil, at(0.25r)], TIMES.born(0))
   end
 
-  test "majors are counted up to a time" do
-    assert_equal([nil, 2, 2, 3, 3, 4], [0, 0.25r, 0.5r, 1, 9, 60].map { |seconds| TIMES.majors_at(at(seconds)) })
-  end
-
   test "a process without a GC has an empty list, an older file and nonsense have none" do
     assert_equal([0, [nil, nil]], [GCTimes.of([]).size, GCTimes.of([]).born(5)])
     [nil, "x", {}, [1], [[1, 2]], [[1, 2, nil]], [[1, -2, 3]], [[1, 2, 3.5]], [[1, 1 << 70, 3]]].each do |nonsense|

@@ -251,7 +251,7 @@ class WhyTest < Test
     answer = held.nearest_holder.of_rows(held.table)
     assert_equal("A", answer.to_s)
     assert_close(0.7, answer.share, 1e-9)
-    assert_equal({name: "A", kind: "constant", root: "(constants)", share: answer.share}, answer.to_h)
+    assert_equal({named: true, name: "A", kind: "constant", root: "(constants)", share: answer.share}, answer.to_h)
     assert_nil(held.nearest_holder.of_row(held.table.first))
   end
 

@@ -107,7 +107,7 @@ class VerdictScoreTest < Test
   end
 
   test "a rule that always says leak finds each leak and is wrong about each healthy service" do
-    score = Score.new(runs: 2, seed: 1, points: 24, shapes: %i[level warms_up even boots root]) { Says.new(:leak) }.run
+    score = VerdictScore.new(runs: 2, seed: 1, points: 24, shapes: %i[level warms_up even boots root]) { Says.new(:leak) }.run
     assert_equal [4, 4], %i[runs wrong].map { |name| score.all(:healthy).public_send(name) }
     assert_equal [100.0, 100.0], [score.all(:leak).share(:found), score.all(:leak).share(:leak20, :runs20)]
     assert_equal 2, score.all(:slows).runs

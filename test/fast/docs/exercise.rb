@@ -119,7 +119,7 @@ HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "
   read(profile.info)
   read(profile.info.forced)
   times = profile.info.gc_times
-  times.each { |begun| [times.born(begun.gc), times.majors_at(begun.time)] }
+  times.each { |begun| times.born(begun.gc) }
   times.size
   account = profile.info.account
   read(account)

@@ -192,6 +192,7 @@ huge_profile(struct hs_profile *profile)
     profile->meta.account.malloc_known = profile->meta.account.jemalloc = true;
     profile->meta.account_at_start.malloc_known = profile->meta.account_at_start.jemalloc = true;
     profile->meta.account.stacks_known = profile->meta.account_at_start.stacks_known = true;
+    profile->meta.account.limit.machine = profile->meta.account_at_start.limit.machine = true;
     profile->meta.census.taken = profile->meta.census.stacks_known = true;
     profile->meta.census.places = NULL;
     profile->meta.census.paths = NULL;

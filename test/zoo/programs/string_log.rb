@@ -1,5 +1,5 @@
 # A logger writes into a StringIO so that the last lines can be shown on a page of status. Nobody ever shortens it.
-#
+# rate: 130000
 # kind: leak
 # tuned: yes
 # also: native

@@ -4,7 +4,7 @@
 # kind: steady
 # tuned: yes
 # also: bloat
-# settles: 30
+# settles: 100%
 require_relative "../load"
 FRAGMENTS = {}
 RANDOM = Random.new(3)

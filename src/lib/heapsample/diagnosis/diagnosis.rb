@@ -6,7 +6,8 @@ module HeapSample
   #   puts HeapSample::Diagnosis.of("/var/tmp/profiles")
   #   HeapSample::Diagnosis.of("/var/tmp/profiles").leak?   #=> true
   #
-  # Processes that run the same code on one host, as the workers of a server do, are judged together.
+  # Processes that run the same code on one host, as the workers of a server do, are judged together. Two sessions of one
+  # process are judged apart.
   class Diagnosis
     include Analysis
     include Enumerable
@@ -32,9 +33,7 @@ module HeapSample
     # +warnings+: about files that are left out.
     def initialize(series, warnings: [])
       @warnings = [*warnings, *series.flat_map(&:warnings)]
-      parents = series.map { |one| one.infos.last.parent_id }
-      alike = series.group_by { |one| alike(one.infos.last, parents) }
-      @processes = alike.values.map { |members| ProcessDiagnosis.new(members) }.sort_by.with_index { |process, index| [*order(process), index] }
+      @processes = siblings(series).map { |members| ProcessDiagnosis.new(members) }.sort_by.with_index { |process, index| [*order(process), index] }
     end
 
     # The process that is worst.
@@ -59,6 +58,14 @@ module HeapSample
     end
 
     private
+
+    # Arrays of Series whose processes run the same code. No two are sessions of one process: the first session of a process
+    # is judged with the first sessions of the others.
+    def siblings(series)
+      parents = series.map { |one| one.infos.last.parent_id }
+      sessions = Hash.new(0)
+      series.group_by { |one| one.infos.last.then { |info| [alike(info, parents), sessions[info.process_start] += 1] } }.values
+    end
 
     # Equal for processes that run the same code: same host, deploy, folder and title but for numbers. A parent is none of its
     # children.

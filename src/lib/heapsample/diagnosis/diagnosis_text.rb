@@ -51,7 +51,7 @@ module HeapSample
       @diagnosis.processes.drop(1).select(&:grows?).map { |process| "#{pids(process)}: #{ProcessDiagnosisText.new(process, @layout).sentence}" }
     end
 
-    def pids(process) = process.members.map { |one| one.infos.last.process_id || "?" }.join(", ")
+    def pids(process) = ProcessDiagnosisText.pids(process)
 
     def cells(process)
       rate = process.rate&.at(1)

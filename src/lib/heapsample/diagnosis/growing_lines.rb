@@ -31,8 +31,6 @@ module HeapSample
       @lines = chosen
     end
 
-    # Bytes by which all lines grew.
-    def total = lines.sum(&:space)
     # So many bytes, an hour.
     def per_hour(bytes) = bytes * 3600 / [seconds, 1e-3].max
 

@@ -75,7 +75,8 @@ module HeapSample
       findings.first&.kind || (first.kind == :malloc ? :native : :objects)
     end
 
-    # The counts of bytes behind #grew and #rate: what grows, and of slots and malloc the other one too, if it is larger, as objects have both.
+    # The counts of bytes behind #grew and #rate: what grows, and of slots and malloc the other one too, if it is larger, as
+    # objects have both.
     def grown_bytes
       kinds = growing_bytes.map(&:kind)
       counts.all.select { |count| kinds.include?(count.kind) || (%i[slots malloc].include?(count.kind) && kinds.intersect?(%i[slots malloc]) && count.verdict.grew.positive?) }
@@ -105,8 +106,14 @@ module HeapSample
     # Seconds until more is known; nil if there are too few points to say.
     def seconds_to_know = (growing.first || counts.fewest)&.verdict&.then { |verdict| verdict.seconds_to_know if verdict.size > 2 }
 
-    # Why there are no major GCs: a sentence of ForcedWork, or nil.
-    def no_majors = (info.forced&.why if counts.size.zero? && !NO_REASON.include?(info.forced&.last))
+    # Why there are too few major GCs: a sentence of ForcedWork, or nil.
+    def no_majors
+      last = info.forced&.last
+      return if counts.size >= Verdict::ENOUGH || NO_REASON.include?(last) || (last == :none && counts.size.positive?)
+
+      info.forced&.why
+    end
+
     # Did a version write the profiles that did not list major GCs?
     def older? = counts.size.zero? && info.objects.nil?
 
@@ -134,12 +141,20 @@ module HeapSample
       all.map(&:keys).inject(:&).to_h { |name| [name, all.sum { |one| one[name] }] }
     end
 
-    # The profile in which most was in use, if that is a peak: a Peak; else nil, and where several processes are judged.
+    # The part of the account, other than slots and malloc in use, that is at least half of what RSS grew by, and its bytes; nil
+    # if there is none, or RSS grew by less than 1 MiB.
+    def unused_growth
+      growth = account_growth
+      part, most = growth.except("rss", "slots_live", "malloc_live").max_by(&:last)
+      [part, most] if part && growth["rss"].to_i >= 1 << 20 && most >= growth["rss"] / 2
+    end
+
+    # The profile in which most was in use, if that is a peak: a PeakUsage; else nil, and where several processes are judged.
     def peak
       return if judged.size > 1
 
       least = [account_growth["rss"].to_i / 4, counts.rss / 50, 1 << 20].max
-      @peak ||= Peak.of(judged.first, least: least) { |info| info.account&.then { |account| account.in_use } }
+      @peak ||= PeakUsage.of(judged.first, least: least) { |info| info.account&.then { |account| account.in_use } }
     end
 
     # HeapSample::Meta of the last profile of the first member that is judged.

@@ -27,11 +27,18 @@ module HeapSample
     Step = Struct.new(:sentence, :command) do
       def to_s = [sentence, command].compact.join(" ")
     end
-    # The part of RSS growth from which a part of the account explains it.
-    EXPLAINS = 0.5
     # A finding has such a part of what the samples found, or it has no paragraph.
     PARAGRAPH_LEAST = 0.05
-    private_constant :COLUMNS, :EXPLAINS
+    private_constant :COLUMNS
+
+    # Process ids that are named.
+    PIDS = 6
+
+    # "11, 12, 13"; of many the first ones, and how many more there are.
+    def self.pids(diagnosis)
+      ids = diagnosis.members.map { |one| one.infos.last.process_id || "?" }
+      [*ids.first(PIDS), *("#{ids.size - PIDS} more" if ids.size > PIDS)].join(", ")
+    end
 
     def initialize(diagnosis, layout)
       @diagnosis = diagnosis
@@ -96,7 +103,7 @@ module HeapSample
       return "process #{ids.first}" if ids.size == 1
 
       judged = @diagnosis.judged.map { |one| one.infos.last.process_id }
-      "#{ids.size} processes (#{ids.join(", ")})#{", of which #{judged.join(", ")} is the worst" if judged.size < ids.size}"
+      "#{ids.size} processes (#{ProcessDiagnosisText.pids(@diagnosis)})#{", of which #{judged.join(", ")} is the worst" if judged.size < ids.size}"
     end
 
     def answer = @layout.sentence(sentence)
@@ -154,7 +161,9 @@ module HeapSample
       return ["no major GC has ended since sampling began", @diagnosis.no_majors].compact.join("; ") + "." if counts.size.zero?
 
       soon = @diagnosis.seconds_to_know
-      "#{@layout.count(counts.size)} point#{"s" unless counts.size == 1} so far, and #{Verdict::ENOUGH} are needed#{"; about #{@layout.duration(soon)} more" if soon}.#{grew_so_far}"
+      needed = "#{@layout.count(counts.size)} point#{"s" unless counts.size == 1} so far, and #{Verdict::ENOUGH} are needed"
+      more = @diagnosis.no_majors || (soon && "about #{@layout.duration(soon)} more")
+      "#{[needed, more].compact.join("; ")}.#{grew_so_far}"
     end
 
     def grew_so_far
@@ -192,10 +201,8 @@ module HeapSample
       return unless grew
 
       text = "RSS #{grew.negative? ? "fell" : "grew"} by #{bytes(grew.abs)} from the first profile to the last"
-      part, most = growth.except("rss", "slots_live", "malloc_live").max_by(&:last)
-      return "#{text}." unless part && grew >= 1 << 20 && most >= EXPLAINS * grew
-
-      "#{text}; #{Account::PARTS.fetch(part)}: #{@layout.bytes(most, sign: true)}.#{peak}"
+      part, most = @diagnosis.unused_growth
+      part ? "#{text}; #{Account::PARTS.fetch(part)}: #{@layout.bytes(most, sign: true)}.#{peak}" : "#{text}."
     end
 
     # Memory that was in use for a while, and is free now.
@@ -305,8 +312,8 @@ module HeapSample
 
     def unknown_advice
       return "Take new profiles: Ruby with this version of the sampler lists major GCs." if @diagnosis.older?
-      return NO_MAJORS.fetch(@diagnosis.info.forced&.last, "Set diagnose=1% in RUBY_HEAP_SAMPLE, or start a major GC in the program (GC.start).") if counts.size.zero?
-
+      return NO_MAJORS[@diagnosis.info.forced.last] if @diagnosis.no_majors && NO_MAJORS[@diagnosis.info.forced.last]
+      return "Set diagnose=1% in RUBY_HEAP_SAMPLE, or start a major GC in the program (GC.start)." if counts.size.zero?
       return "Ask for #{ask_for} s, or for a larger share of the run time for major GCs, such as --diagnose 5%." if live?
 
       "Let it run longer. every=60 in RUBY_HEAP_SAMPLE writes a profile each minute; diagnose=1% starts major GCs."

@@ -14,7 +14,7 @@ module HeapSample
   # doc/design.md has the error rates, and `benchmark/run verdict` measures them.
   class Verdict
     # Seconds; work done so far, in allocated objects; the size, in bytes or a count.
-    Point = Struct.new(:seconds, :work, :size)
+    Point = Struct.new(:seconds, :work, :size) # rubocop:disable Lint/StructNewOverride -- a point has a size, not members to count
 
     # Points without which there can be no evidence: the 8 that are judged have 8! orders.
     FIRST = 12
@@ -31,7 +31,8 @@ module HeapSample
     STEPS = 0.9
     # Student's t of the trend, where slow waves widen its error.
     WAVES = 7.0
-    # A leak has ended when the upper limit of its pace is below the first part of what it was, and the lower limit below the other.
+    # A leak has ended when the upper limit of its pace is below the first part of what it was, and the lower limit below
+    # the other.
     STOPPED = 0.25
     GOES_ON = 0.1
     # An interval with less than this part of the usual work is idle.
@@ -43,8 +44,8 @@ module HeapSample
 
     # :early (too few points), :level, :grows (certain, but a guard fails), :leak, or :ended (it was a leak).
     attr_reader :state
-    # The guard that failed at the last look, one of GUARDS; nil if there is no evidence, or if all hold, which they have to do for
-    # a while.
+    # The guard that failed at the last look, one of GUARDS; nil if there is no evidence, or if all hold, which they have to
+    # do for a while.
     attr_reader :guard
     # Points that count.
     attr_reader :points

@@ -62,14 +62,5 @@ module HeapSample
       after = @begun.bsearch_index { |begun| begun.gc > gc } || @begun.size
       [(@begun[after - 1].time if after > 0), @begun[after]&.time]
     end
-
-    # call-seq:
-    #   majors_at(time) -> integer or nil
-    #
-    # How many major GCs had begun by then; nil if that was before the first GC that is known.
-    def majors_at(time)
-      after = @begun.bsearch_index { |begun| begun.time > time } || @begun.size
-      @begun[after - 1].majors if after > 0
-    end
   end
 end

@@ -14,7 +14,8 @@ module HeapSample
           heapsample watch 4711 --json --seconds 60 > growth.jsonl    one JSON line per second
         TEXT
         HELP = <<~TEXT
-          Shows RSS by part, threads, allocation rate, GC time, and the lines that grew since the command started.
+          Shows the verdict so far, RSS by part, threads, allocation rate, GC time, and the lines that grew since the
+          command started. Before each profile the process has a major GC if 1% of its run time pays for it.
           Keys on a terminal: p (pause), s (sort by growth or by allocation), r (reset growth to zero),
           n (next process of `heapsample ps`), q (quit).
           Without a terminal, each update is one table; with --json, each update is one line.

@@ -8,6 +8,8 @@ module HeapSample
       attr_reader :rows, :allocated
       # Why there is no profile: a sentence, or nil.
       attr_reader :missing
+      # The verdict so far: a sentence, or nil before the first profile.
+      attr_reader :verdict
 
       def initialize(process, layout)
         @process = process
@@ -15,12 +17,14 @@ module HeapSample
         @rows = []
       end
 
-      # Takes another profile.
+      # Takes another profile, after a major GC if the share of the run time allows it.
       def look
-        profile = @process.profile
+        profile = @process.profile(diagnose: ReportCommand::SHARE)
         @missing = nil
         @first ||= profile
         read(profile) if @last
+        # The profile lists all major GCs, so the first one and this one are enough.
+        @verdict = ProcessDiagnosisText.new(Series.new([@first, profile].uniq).diagnosis, @layout).sentence if profile.info.same_run?(@first.info)
         @last = profile
       rescue LiveProcess::Refused => e
         @missing = e.message

@@ -40,11 +40,11 @@ module HeapSample
       # The same as one JSON object.
       def to_h
         {at: @time.utc.strftime("%Y-%m-%dT%H:%M:%SZ"), process: @name, seconds: seconds.round(1), rss_bytes: rss, grew_bytes: grew,
-         account: @now[:account]&.to_h, threads: threads, gcs: gcs, gc_share: gc_share&.round(4), allocated_bytes_per_second: @growth.allocated&.round,
+         verdict: @growth.verdict, account: @now[:account]&.to_h, threads: threads, gcs: gcs, gc_share: gc_share&.round(4), allocated_bytes_per_second: @growth.allocated&.round,
          grown: rows.map { |row| {line: row.name, grew_bytes: row.grew, allocated_bytes_per_second: row.allocated&.round} }}
       end
 
-      def to_s = @layout.text([title, @layout.table(PARTS_HEAD, parts), lines]).chomp
+      def to_s = @layout.text([title, @growth.verdict ? @layout.sentence(@growth.verdict) : [], @layout.table(PARTS_HEAD, parts), lines]).chomp
 
       private
 

@@ -4,9 +4,6 @@ module HeapSample
   module Tool
     # Looks at a running process, again and again: its memory each time, and what has grown since the first profile.
     class Watching
-      # A profile is dearer than a look at the memory: one in so many looks.
-      PROFILE_EACH = 5
-
       def initialize(process, **look)
         @process = process
         @layout = Layout.new(**look)
@@ -18,7 +15,7 @@ module HeapSample
       def restart
         @first = @last = memory
         @growth = WatchGrowth.new(@process, @layout)
-        @looks = 0
+        @profiled = nil
       end
 
       # Ranks lines by the other figure.
@@ -43,8 +40,10 @@ module HeapSample
 
       def look
         now = memory
-        @growth.look if (@looks % PROFILE_EACH).zero? || @looks == 1
-        @looks += 1
+        if @profiled.nil? || now[:at] - @profiled >= Observing::EVERY
+          @growth.look
+          @profiled = now[:at]
+        end
         WatchLook.new(name: @process.name, now: now, before: @last, first: @first, growth: @growth, sort: @sort, layout: @layout).tap { @last = now }
       end
 

@@ -3,12 +3,12 @@
 module HeapSample
   # The profile of a series in which most was in use, and the line that had most of what a quiet one has not: who makes the
   # peaks that RSS stays at.
-  class Peak
+  class PeakUsage
     # Of what was in use more, the line has to have such a part.
     SHARE_LEAST = 0.25
 
     # call-seq:
-    #   Peak.of(series, least: 1 << 20) { |info| bytes } -> HeapSample::Peak or nil
+    #   PeakUsage.of(series, least: 1 << 20) { |info| bytes } -> HeapSample::PeakUsage or nil
     #
     # The block says how much was in use when a profile was taken, by its Meta; nil: not known.  A peak is +least+ bytes above
     # the quietest profile.
