@@ -26,11 +26,11 @@ module HeapSample
 
     # The line to name first.
     def line = lines.first
-    # Bytes.
+    # Bytes by which all lines grew.
     def space = lines.sum(&:space)
-    # Objects, or blocks.
+    # Objects of all lines.
     def objects = lines.sum(&:objects)
-    # The samples behind it.
+    # Samples of all lines.
     def samples = lines.sum(&:samples)
     # The 95% interval of #space, by sampling alone.
     def interval = (Statistics::Z * Math.sqrt(lines.sum(&:variance).abs)).then { |width| [space - width, space + width] }

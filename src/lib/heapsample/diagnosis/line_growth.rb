@@ -41,9 +41,10 @@ module HeapSample
       @samples += row[Columns::INUSE_SAMPLES]
     end
 
-    # Adds a row of the early profile, and one of the last profile that was there before. The latter are among the former: the
-    # difference is what was freed, and its variance is the difference of theirs.
+    # Adds a row of the early profile.
     def was_there(row) = add(row, -1, 1)
+    # Adds a row of the last profile that was there before. These rows are among those of the early profile: the difference is
+    # what was freed, and its variance is the difference of theirs.
     def is_still_there(row) = add(row, 1, -1)
 
     # The standard deviation of #space.

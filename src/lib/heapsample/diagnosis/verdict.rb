@@ -11,7 +11,7 @@ module HeapSample
   # below ALPHA. It says nothing of what warms up or comes in waves, so six guards have to hold too; a state of :grows
   # names the one that does not. Time without work is no evidence: a point counts only if work was done.
   #
-  # doc/design.md has the error rates, and `benchmark/run verdict` measures them.
+  # doc/benchmarks.md has the error rates, and `benchmark/run verdict` measures them.
   class Verdict
     # Seconds; work done so far, in allocated objects; the size, in bytes or a count.
     Point = Struct.new(:seconds, :work, :size) # rubocop:disable Lint/StructNewOverride -- a point has a size, not members to count
