@@ -111,6 +111,13 @@ ask_libc(void)
 #endif
 }
 
+/* Negative: adds. */
+static void
+take_off(uint64_t *figure, int64_t bytes)
+{
+    *figure -= bytes < 0 ? (uint64_t)bytes : smaller((uint64_t)bytes, *figure);
+}
+
 uint64_t
 rb_hs_malloc_allocated(void)
 {
@@ -126,7 +133,8 @@ rb_hs_malloc_allocated(void)
         says = ask_libc();
         if (!says.known) return 0;
     }
-    return says.live - smaller(excess.allocated + rb_hs_memory_total(), says.live);
+    take_off(&says.live, excess.allocated + (int64_t)rb_hs_memory_total());
+    return says.live;
 }
 
 void
@@ -204,20 +212,14 @@ count_alive(struct hs_account *account, const struct hs_census *census)
     account->fiber_stacks = census->of[HS_FIBERS].stacks;
 }
 
-static void
-take_off(uint64_t *figure, uint64_t bytes)
-{
-    *figure -= smaller(bytes, *figure);
-}
-
 /* What malloc(3) says, less what is not the program's data. */
 static void
 leave_out(struct malloc_says *says, const struct hs_account_excess *excess, const struct hs_census *census)
 {
     uint64_t stacks = census->stacks_known ? census->malloced : 0;
-    take_off(&says->live, stacks + excess->allocated);
-    take_off(&says->held, stacks + excess->resident);
-    take_off(&says->sparse_live, stacks + excess->allocated);
+    take_off(&says->live, (int64_t)stacks + excess->allocated);
+    take_off(&says->held, (int64_t)stacks + excess->resident);
+    take_off(&says->sparse_live, (int64_t)stacks + (excess->allocated > 0 ? excess->allocated : 0));
     says->untouched_known = excess->untouched_known;
     says->untouched_live = excess->untouched;
 }
@@ -241,7 +243,7 @@ subtract_sampler(struct hs_account *account, bool surveyed)
     uint64_t own = rb_hs_memory_total();
     uint64_t *holder = account->malloc_known ? &account->malloc_live : &account->unattributed;
     account->sampler = surveyed ? smaller(own, *holder) : own;
-    take_off(holder, account->sampler);
+    take_off(holder, (int64_t)account->sampler);
 }
 
 /* Of a group that uses less of its limit the page cache is not looked up. */

@@ -9,6 +9,8 @@
 #include "heap_sampler/sampling/malloc_hooks.h"
 #include "heap_sampler/store/malloc_table.h"
 
+#include <stdlib.h>
+
 static bool active;             /* jemalloc's profiler draws */
 static uint64_t drawn_interval; /* 2^lg_prof_sample bytes: of draws from now on */
 static struct hs_malloc_counts counters;        /* atomics */
@@ -65,15 +67,31 @@ rb_hs_malloc_retune(int session, uint64_t interval)
 
 /* -- what sampling adds to jemalloc's figures --------------------------------------- */
 
-/* jemalloc gives a small block that it samples an extent of its own, of the
- * smallest large size and perhaps one page more: that counts as allocated, and
- * as resident, though no more of it is touched than the block's own pages. */
+/* jemalloc gives a small block that it samples an extent of its own, and perhaps one page more.  No more of it is touched than
+ * the block's own pages.  Since 5.3.1 the extent has the block's pages, and does not count as allocated; before, it has the
+ * smallest large size, and counts. */
 static struct {
-    uint64_t size, extent;
+    uint64_t size, padding;
+    bool counts;
 } large;
 static struct {
     int64_t allocated, resident, touched;
 } excess;         /* atomics */
+
+/* Is it older than 5.3.1? */
+static bool
+older_p(void)
+{
+    const char *version = "";
+    unsigned long number = 0;
+    rb_hs_mallctl_read("version", &version, sizeof(version));
+    for (int part = 0; part < 3; part++) {
+        char *end;
+        number = number * 100 + strtoul(version, &end, 10);
+        version = *end == '.' ? end + 1 : end;
+    }
+    return number < 50301;
+}
 
 bool
 rb_hs_malloc_open_draws(void)
@@ -84,7 +102,8 @@ rb_hs_malloc_open_draws(void)
     rb_hs_mallctl_read("arenas.lextent.0.size", &size, sizeof(size));
     rb_hs_mallctl_read("opt.cache_oblivious", &padded, sizeof(padded));
     large.size = size;
-    large.extent = size + (padded ? 4096 : 0);
+    large.padding = padded ? 4096 : 0;
+    large.counts = older_p();
     rb_hs_mallctl_read("prof.active", &active, sizeof(active));
     drawn_interval = UINT64_C(1) << lg;
     return true;
@@ -96,23 +115,16 @@ rb_hs_malloc_note_excess(uint64_t size, int sign)
     enum { PAGE = 4096 };
     if (size >= large.size) return;
     uint64_t pages = (size + PAGE - 1) / PAGE * PAGE;
-    __atomic_fetch_add(&excess.allocated, sign * (int64_t)(large.size - size), __ATOMIC_RELAXED);
-    __atomic_fetch_add(&excess.resident, sign * (int64_t)(large.extent - pages), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&excess.allocated, sign * ((large.counts ? (int64_t)large.size : 0) - (int64_t)size), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&excess.resident, sign * (int64_t)((large.counts ? large.size - pages : 0) + large.padding), __ATOMIC_RELAXED);
     __atomic_fetch_add(&excess.touched, sign * (int64_t)(pages - size), __ATOMIC_RELAXED);
-}
-
-/* What was freed may have been sampled before our hooks were there. */
-static uint64_t
-read_sum(const int64_t *sum)
-{
-    int64_t now = __atomic_load_n(sum, __ATOMIC_RELAXED);
-    return now > 0 ? (uint64_t)now : 0;
 }
 
 void
 rb_hs_malloc_excess(struct hs_account_excess *of)
 {
-    *of = (struct hs_account_excess){.allocated = read_sum(&excess.allocated), .resident = read_sum(&excess.resident)};
+    *of = (struct hs_account_excess){.allocated = __atomic_load_n(&excess.allocated, __ATOMIC_RELAXED),
+                                     .resident = __atomic_load_n(&excess.resident, __ATOMIC_RELAXED)};
 }
 
 void
@@ -122,5 +134,7 @@ rb_hs_malloc_counts(struct hs_malloc_counts *counts)
     counts->gc = __atomic_load_n(&counters.gc, __ATOMIC_RELAXED);
     counts->no_gvl = __atomic_load_n(&counters.no_gvl, __ATOMIC_RELAXED);
     counts->drawn_interval = __atomic_load_n(&drawn_interval, __ATOMIC_RELAXED);
-    counts->pages_bytes = read_sum(&excess.touched);
+    /* What was freed may have been sampled before our hooks were there. */
+    int64_t touched = __atomic_load_n(&excess.touched, __ATOMIC_RELAXED);
+    counts->pages_bytes = touched > 0 ? (uint64_t)touched : 0;
 }

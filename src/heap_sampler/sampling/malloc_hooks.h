@@ -81,7 +81,7 @@ struct hs_malloc_counts {
 
 /* What the sampler knows of jemalloc's figures. */
 struct hs_account_excess {
-    uint64_t allocated, resident;       /* by how much they are too high because it samples */
+    int64_t allocated, resident;        /* by how much they are too high because it samples; negative: too low */
     bool untouched_known;
     uint64_t untouched;         /* of what is allocated: never touched, so that it is not resident; an estimate */
 };

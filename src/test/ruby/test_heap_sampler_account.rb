@@ -79,6 +79,20 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
     RUBY
   end
 
+  # jemalloc gives small blocks that it samples extents of their own, with a page of padding each.
+  def test_small_blocks_of_which_many_are_sampled
+    %w[4k 64k].each do |interval|
+      assert_account(<<~'RUBY', env: {"RUBY_HEAP_SAMPLE" => "malloc=#{interval},interval=512k,max-samples=none,output=none,quiet"})
+        GC.disable
+        before = account
+        kept = Array.new(50_000) { "x" * 1000 }
+        after = account
+        assert_in_delta 51.2 * MB, after[:malloc_live] - before[:malloc_live], 3 * MB, after.inspect
+        assert_equal 50_000, kept.size
+      RUBY
+    end
+  end
+
   def test_one_large_buffer_touched_and_not
     assert_account(<<~'RUBY')
       before = account
