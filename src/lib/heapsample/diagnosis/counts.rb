@@ -21,6 +21,8 @@ module HeapSample
     FLOOR_SHARE = 0.2
     # A point in so many seconds, at most and at least.
     SPACING = (1.5..60.0)
+    # Points that are nearer to each other, as a part of that, are one moment.
+    APART = 0.75
     # The newest points stay; of the older ones at most this many, a common stride apart. The GC's list has the same rule.
     NEWEST = 32
     OLDER = 96
@@ -140,9 +142,11 @@ module HeapSample
 
       def mapped(account) = account && %w[stacks code_and_files unattributed].sum { |part| account[part].to_i }
 
-      # The last point of each stretch of time.
+      # Points that are well apart: what is kept of them does not depend on later ones.
       def spaced(points)
-        thinned(points.chunk_while { |one, other| (one.seconds / spacing).floor == (other.seconds / spacing).floor }.map(&:last))
+        kept = []
+        points.each { |point| kept << point if kept.empty? || point.seconds - kept.last.seconds >= APART * spacing }
+        thinned(kept)
       end
 
       # The usual time from profile to profile; of one profile a sixty-fourth of its life. Somebody who looks at a process asks
@@ -151,7 +155,7 @@ module HeapSample
         @spacing ||= begin
           gaps = @regular.each_cons(2).map { |one, other| (other.taken - one.taken).to_f }
           usual = gaps.empty? ? life / 64 : Curve.median(gaps)
-          (@regular.all? { |info| info.reason == "asked" } ? 0 : usual).clamp(SPACING)
+          (@regular.all? { |info| info.reason == "asked" } ? 0 : usual).round.clamp(SPACING)
         end
       end
 
