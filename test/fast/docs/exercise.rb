@@ -182,7 +182,7 @@ HeapSample::Retained::Entry.new("key").compare(total, total, total)
 
 # A series.
 series = HeapSample::Series.load(folder)
-read(HeapSample::Peak.of(series, least: 0) { |info| info.gc_count })
+read(HeapSample::PeakUsage.of(series, least: 0) { |info| info.gc_count })
 HeapSample::Series.all(profiles)
 history = series.line("exercise.rb:#{File.readlines(__FILE__).index { |line| line.start_with?("def keep") } + 1}")
 [read(history), history.to_s, history.to_h, history.inspect, history.moments.each { |moment| read(moment) }]

@@ -26,11 +26,11 @@ module HeapSample
 
     # The line to name first.
     def line = lines.first
-    # Bytes by which all lines grew.
+    # Bytes.
     def space = lines.sum(&:space)
-    # Objects of all lines.
+    # Objects, or blocks.
     def objects = lines.sum(&:objects)
-    # Samples of all lines.
+    # The samples behind it.
     def samples = lines.sum(&:samples)
     # The 95% interval of #space, by sampling alone.
     def interval = (Statistics::Z * Math.sqrt(lines.sum(&:variance).abs)).then { |width| [space - width, space + width] }
