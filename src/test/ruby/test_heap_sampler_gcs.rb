@@ -120,7 +120,10 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       $enough = ->(infos) { marked[infos].size >= 5 && infos.any? { |info| info.forced.last == :ended } }
       work_until { leak }
       all = infos
-      assert_empty all.drop(1).map { |info| info.forced.last } - %i[ended not_needed unfinished no_safe_point]
+      last = all.drop(1).map { |info| info.forced.last }
+      assert_empty last - %i[ended not_needed unfinished no_safe_point over_budget]
+      # Where other programs run, a GC has a higher price.
+      assert_operator last.count(:over_budget), :<=, marked[all].size + 3
       # What the profile says is in use, a mark has looked at that ended since the one before; it may have begun earlier.
       pairs = marked[all]
       assert_operator all.last.gc_major - all.first.gc_major, :>=, pairs.size / 2

@@ -147,8 +147,8 @@ class LiveTest < Test
 
   test "the diagnosis of it names the line" do
     sampled do |_, text|
-      said = printed(text, "--seconds", "4", "--diagnose", "50%").gsub(/\s+/, " ")
-      # In seconds there are no 17 points, which a verdict needs.
+      said = printed(text, "--seconds", "9", "--diagnose", "50%").gsub(/\s+/, " ")
+      # In nine seconds there are seven points, and a verdict needs 17.
       assert(said.match?(/Cannot tell: \d+ points? so far, and 17 are needed.*The line that grew most so far is -e:2 /), said)
     end
   end
