@@ -246,9 +246,6 @@ subtract_sampler(struct hs_account *account, bool surveyed)
     take_off(holder, (int64_t)account->sampler);
 }
 
-/* Of a group that uses less of its limit the page cache is not looked up. */
-enum { NEAR_PERCENT = 50 };
-
 void
 rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *excess, const struct hs_census *census,
                    bool may_hold_up)
@@ -287,7 +284,7 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
         divide_malloc(account, &says, UINT64_MAX);
     }
     subtract_sampler(account, surveyed);
-    rb_hs_memory_limit_read("", NEAR_PERCENT, &account->limit);
+    rb_hs_memory_limit_read("", 50, &account->limit);
     account->cost_ns = rb_hs_steady_ns() - began;
 }
 
