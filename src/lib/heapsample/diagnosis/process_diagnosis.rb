@@ -25,7 +25,7 @@ module HeapSample
     OF_COUNT = {leak: :likely, grows: :grows, ended: :ended}.freeze
     # One of several processes is named alone if it has such a part of all growth.
     ALONE = 0.9
-    # Why there was no major GC, as far as that is a reason.
+    # What is no reason for too few major GCs: keys of ForcedWork::WHY.
     NO_REASON = %i[ended not_needed].freeze
     # Threads and fibers that are so many times as many as at first are no pool that fills.
     MANY = 8
