@@ -10,7 +10,8 @@
 enum { STEPS_LEAST = 1 << 16,   /* and one for so many slots of the heap */
        SLOTS_A_STEP = 32,
        WORDS_A_STEP = 64,       /* on average, if all steps are made */
-       BLOCK_BYTES_MOST = 1 << 16 };
+       BLOCK_BYTES_MOST = 1 << 16,
+       ABOVE_MOST = 256 };      /* objects between a stack and one that it leads to */
 
 /* Addresses below and above are none of a program. */
 static const uintptr_t lowest = 1 << 16, highest = (uintptr_t)1 << 47;
@@ -56,20 +57,30 @@ add_block(const void *block, uint32_t number, bool fleeting)
     if (step_count < step_most && rb_hs_allocator_has_p(block)) add_step(block, malloc_usable_size((void *)block), number, fleeting);
 }
 
+/* Is it no fiber local or thread variable that leads from a stack to the object? */
+static bool
+local_variable_p(VALUE stack, VALUE object)
+{
+    static VALUE known;         /* many objects have it above them */
+    static struct hs_edge edge;
+    if (object != known) rb_hs_edge(stack, known = object, &edge);
+    return edge.kind != HS_EDGE_FIBER_LOCAL && edge.kind != HS_EDGE_THREAD_LOCAL;
+}
+
 /* Is the object of this number in a variable of code that runs, and nothing shows that it has been there for long?  An old object
  * shows that, but only objects with write barriers become old; or the old object or environment that leads there. */
 static bool
 fleeting_p(uint32_t number)
 {
-    struct hs_edge edge;
-    uint32_t from = number;
-    if (walk->pass == HS_PASS_LASTING || RB_OBJ_PROMOTED_RAW(hs_index_object(&walk->index, number))) return false;
-    while ((from = *hs_index_from(&walk->index, number)) < HS_NODE_NUMBERS && !rb_hs_walk_stack_p(hs_index_object(&walk->index, from))) number = from;
-    VALUE object = hs_index_object(&walk->index, number);
-    if (RB_OBJ_PROMOTED_RAW(object)) return false;
-    if (from >= HS_NODE_NUMBERS) return true;
-    rb_hs_edge(hs_index_object(&walk->index, from), object, &edge);
-    return edge.kind != HS_EDGE_FIBER_LOCAL && edge.kind != HS_EDGE_THREAD_LOCAL;
+    const struct hs_slot_index *index = &walk->index;
+    uint32_t from;
+    if (walk->pass == HS_PASS_LASTING || RB_OBJ_PROMOTED_RAW(hs_index_object(index, number))) return false;
+    for (int steps = 0; (from = *hs_index_from(index, number)) < HS_NODE_NUMBERS && steps < ABOVE_MOST; steps++) {
+        if (rb_hs_walk_stack_p(hs_index_object(index, from))) break;
+        number = from;
+    }
+    VALUE object = hs_index_object(index, number);
+    return !RB_OBJ_PROMOTED_RAW(object) && (from >= HS_NODE_NUMBERS || local_variable_p(hs_index_object(index, from), object));
 }
 
 static void

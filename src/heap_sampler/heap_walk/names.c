@@ -183,7 +183,9 @@ add_module(struct hs_edge *edge, VALUE module, bool with_type)
     if (RB_TYPE_P(module, T_ICLASS)) module = RCLASS_INCLUDER(module) ? RCLASS_INCLUDER(module) : RBASIC_CLASS(module);
     if (!module) return;
     if (RB_TYPE_P(module, T_CLASS) && RCLASS_SINGLETON_P(module)) add_singleton(edge, module);
-    else add_class_name(edge, !with_type ? "" : RB_TYPE_P(module, T_MODULE) ? "module " : "class ", module);
+    else add_class_name(edge, !with_type ? "" : RB_TYPE_P(module, T_MODULE) ? "module "
+                                                                            : "class ",
+                        module);
 }
 
 /* "the main thread", "a thread", "a fiber", with the line of the block that it began with. A Thread has no name here: the program
@@ -199,7 +201,8 @@ add_stack(struct hs_edge *edge, VALUE object)
     if (fiber) rb_heap_sampler_fiber_references(RTYPEDDATA_GET_DATA(object), &references);
     VALUE block = proc ? thread->invoke_arg.proc.proc : references.block;
     const rb_iseq_t *iseq = block && rb_obj_is_proc(block) ? rb_proc_get_iseq(block, NULL) : NULL;
-    add(edge, "%s", fiber ? "a fiber" : thread == GET_VM()->ractor.main_thread ? "the main thread" : "a thread");
+    add(edge, "%s", fiber ? "a fiber" : thread == GET_VM()->ractor.main_thread ? "the main thread"
+                                                                               : "a thread");
     if (iseq) set_line(edge, iseq, NULL);
 }
 

@@ -35,7 +35,7 @@ class ColumnsTest < Test
     assert_equal([["row", "Row", PprofReader::ROW, true]], documented("Sample"))
     assert_equal([["meta", "Meta", PprofReader::Field::META, false], ["reference", "Reference", PprofReader::Field::REFERENCE, true]], documented("Profile"))
     assert_equal([1, 2, 3, 4, 5], documented("Part").map { |_, _, number, _| number })
-    assert_equal(%w[parent name kind path line objects repeats].zip(1..7), documented("Reference").map { |name, _, number, _| [name, number] })
+    assert_equal(%w[parent name kind path line objects repeats entries bound].zip(1..9), documented("Reference").map { |name, _, number, _| [name, number] })
   end
 
   TYPES = {number: "uint64", text: "string", flag: "bool"}.freeze

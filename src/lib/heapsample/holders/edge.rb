@@ -19,6 +19,8 @@ module HeapSample
     WRITTEN = [*SINGLE, "ivar", "member", "local"].freeze
     # Collections of anything, which say nothing of who keeps: who reads wants to know whose they are.
     GENERIC = /\A(?:Array|Hash|Set|SortedSet|Thread::(?:Sized)?Queue|Concurrent::(?:Array|Hash|Map|Set)|\(hidden T_(?:ARRAY|HASH)\))\z/
+    # Caches whose limit is in no instance variable of their own.
+    BOUNDED = %w[Moneta::Adapters::LRUHash].freeze
     # "@next of Node ×812": so many in a row.
     REPEATS = / ×([\d,]+)\z/
     OWNER = / of (.+)\z/m
@@ -38,8 +40,6 @@ module HeapSample
     # How many entries the container has to which the reference leads: an Array, Hash, Set, Thread::Queue, ObjectSpace::WeakMap or
     # WeakKeyMap; nil if it leads to none, or to several.
     attr_reader :entries
-    # The name of what limits that container, "@max_size of LruRedux::Cache"; nil if the heap walk found none.
-    attr_reader :bound
 
     def initialize(name, kind, path = "", line = 0, repeats: nil, entries: nil, bound: nil)
       @name = TemplateName.in(name.sub(REPEATS, ""), path)
@@ -53,6 +53,10 @@ module HeapSample
 
     # The same reference in several processes, whose containers differ.
     def of_several = entries ? Edge.new(name, kind, path, line, repeats: repeats) : self
+
+    # The name of what limits that container: "@max_size of LruRedux::Cache", or the class of a cache that has its limit elsewhere; nil
+    # if the heap walk found none.
+    def bound = @bound || (owner if entries && BOUNDED.include?(owner))
 
     # Is it a root's category, where a way begins?
     def root? = kind == ROOT
