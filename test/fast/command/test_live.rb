@@ -159,10 +159,11 @@ class LiveTest < Test
 
   test "the diagnosis of it names the line" do
     sampled do |_, text|
-      # In nine seconds there are seven points, in 22 seconds 15, and a verdict needs 17.
-      with_seconds(9, 22) do |seconds|
+      # In nine seconds there are seven profiles and so seven points, and a verdict needs 17: on a busy machine each of the
+      # profiles may come so late that there are more points. The line is known either way.
+      with_seconds(9, 22, 60) do |seconds|
         said = printed(text, "--seconds", seconds.to_s, "--diagnose", "50%").gsub(/\s+/, " ")
-        assert(said.match?(/Cannot tell: \d+ points? so far, and 17 are needed.*The line that grew most so far is -e:2 /), said)
+        assert(said.match?(/(?:Cannot tell: \d+ points? so far, and 17 are needed.*The line that grew most so far is|Leak \(\w+\): .*|Grows \(certain\): .*) -e:2 /), said)
       end
     end
   end
