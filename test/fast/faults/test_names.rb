@@ -20,7 +20,7 @@ class NamesTest < FaultsTest
 
   # What it printed on stderr.
   def sampled(settings, script, *arguments, wrapper: [])
-    out, err, status = Open3.capture3({ 'RUBYOPT' => nil, 'RUBY_HEAP_SAMPLE' => nil }, 'timeout', '90', *wrapper, RUBY, '--disable=gems', '-W0',
+    out, err, status = Open3.capture3({ 'RUBYOPT' => nil, 'RUBY_HEAP_SAMPLE' => nil }, 'timeout', '300', *wrapper, RUBY, '--disable=gems', '-W0',
                                       "--heap-sample=interval=4k,#{settings}", '-e', "$kept = Array.new(2_000) { |i| [i.to_s] }; #{script}", *arguments)
     assert_equal(["done\n", 0], [out, status.exitstatus])
     err
