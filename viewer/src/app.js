@@ -71,7 +71,7 @@ export class App {
     this.toolbar.place(Object.fromEntries(places), byId("filters-button"));
     help(byId("help"));
     byId("diagnosis").hidden = !this.data.diagnosis;
-    drawDiagnosis(byId("findings"), this.data.diagnosis, this.data.states, {
+    drawDiagnosis(byId("verdict"), byId("findings"), this.data.diagnosis, 0, this.data.states, {
       select: (lines) => this.showLine(lines),
       short: (line) => shortened(line, this.view),
     });

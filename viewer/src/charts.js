@@ -8,7 +8,7 @@ import { amount, bytes, count, duration, interval, percent, size } from "./forma
 import { el, fill } from "./dom.js";
 
 const BARS = 40;
-const HEIGHT = 180;
+const HEIGHT = 150;
 const MARGIN = { top: 8, right: 28, bottom: 30, left: 70 };
 
 const svgIn = (element, label) => {

@@ -50,6 +50,8 @@ told[:processes] = diagnosis.text(root: ROOT).to_h[:processes].map do |process|
   {**process.slice(:sentence, :evidence, :next), written: [LAYOUT.bytes(process[:rss]), *process.values_at(:grew, :bytes_per_hour).compact.map { |bytes| LAYOUT.bytes(bytes, sign: true) }]}
 end
 page("level", service, diagnosis: level_diagnosis.text(root: ROOT))
+page("walked", service, diagnosis: diagnosis_of_walks)
+page("bloat", service, diagnosis: bloated)
 page("states", service, diagnosis: diagnosis_of_states)
 told[:words] = HeapSample::ProcessDiagnosis::STATES.map { |state| HeapSample::DiagnosisText::WORDS.fetch(state) }
 page("processes", service(step: 1, pid: 4712) - service)
