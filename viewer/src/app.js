@@ -33,23 +33,29 @@ const byId = (id) => document.getElementById(id);
 
 export class App {
   constructor(data) {
-    this.data = data;
+    this.processes = [data, ...data.others].map((process) => ({ ...data, ...process, first: data }));
     this.texts = data.texts;
     this.frames = data.frames;
     this.state = new State(window, (names) => this.changed(names));
-    this.view = new Selection(data, this.state);
-    this.summary = new Summary(this.view);
     this.tip = new Tip(byId("tip"));
     this.theme = new Theme(byId("theme"));
-    this.toolbar = new Toolbar(this.view);
     this.flame = this.makeFlame();
     this.table = new Table(byId("table"), {
       sort: (sort) => this.state.set({ sort }),
       select: (row) => this.select(row),
     });
+    this.begin();
+    this.listen();
+  }
+
+  // Shows the process that the state has.
+  begin() {
+    this.data = this.processes[this.state.get("process")] || this.processes[0];
+    this.view = new Selection(this.data, this.state);
+    this.summary = new Summary(this.view);
+    this.toolbar = new Toolbar(this.view);
     this.state.begin({ value: this.first() });
     this.fill();
-    this.listen();
   }
 
   makeFlame() {
@@ -61,17 +67,20 @@ export class App {
     return new Flame(byId("graph"), on, (node) => this.look.of(node));
   }
 
-  // What stays as it is.
+  // What stays as it is while one process is shown.
   fill() {
     const sheet = this.view.sheet("inuse");
     const sizes = `${count(sheet.rowCount)} rows, ${count(sheet.stackCount - 1)} stacks, ${count(this.frames.get("path").length)} frames.`;
     const about = this.data.about.map((line) => el("p", {}, visible(line)));
     fill(byId("about"), ...about, el("p", { className: "note" }, sizes));
-    const places = ["main", "search", "filters", "graph", "table"].map((name) => [name, byId(`${name}-controls`)]);
+    const places = ["process", "main", "search", "filters", "graph", "table"].map((name) => [
+      name,
+      byId(`${name}-controls`),
+    ]);
     this.toolbar.place(Object.fromEntries(places), byId("filters-button"));
-    help(byId("help"));
+    this.toolbar.search.input.addEventListener("keydown", (event) => event.key === "Enter" && this.zoomToFound());
     byId("diagnosis").hidden = !this.data.diagnosis;
-    drawDiagnosis(byId("verdict"), byId("findings"), this.data.diagnosis, 0, this.data.states, {
+    drawDiagnosis(byId("verdict"), byId("findings"), this.data.diagnosis, this.data.process, this.data.states, {
       select: (lines) => this.showLine(lines),
       short: (line) => shortened(line, this.view),
     });
@@ -79,9 +88,9 @@ export class App {
   }
 
   listen() {
+    help(byId("help"));
     byId("help-button").addEventListener("click", () => byId("help").showModal());
     byId("out").addEventListener("click", () => this.zoomOut());
-    this.toolbar.search.input.addEventListener("keydown", (event) => event.key === "Enter" && this.zoomToFound());
     this.keys = new Keys(this.state, {
       busy: () => byId("help").open,
       search: () => this.toolbar.search.input.focus(),
@@ -115,6 +124,11 @@ export class App {
   }
 
   render(names = null) {
+    if (names?.has("process")) {
+      const focused = document.activeElement?.dataset.name;
+      this.begin();
+      if (focused) document.querySelector(`[data-name="${CSS.escape(focused)}"]`)?.focus();
+    }
     const only = (some) => names !== null && [...names].every((name) => some.includes(name));
     this.toolbar.show();
     this.shownTree = this.view.tree();

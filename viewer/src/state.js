@@ -3,6 +3,7 @@
 
 // prettier-ignore
 export const DEFAULTS = {
+  process: "0",         // which of the page's processes
   value: "inuse",       // inuse, allocated, young, dead, growth
   since: "0",           // growth: which of the earlier profiles
   unit: "bytes",        // or objects
@@ -37,6 +38,12 @@ const CHECKS = {
   age: like(/^(\d+(-\d*)?)?$/),
   mark: like(/^((line|method|file):\d+)?$/),
   zoom: like(/^((\d+|f|o)(\.(\d+|f|o))*)?$/),
+};
+
+// What a change makes meaningless: a way through another tree, and what another process does not have.
+export const reset = (name) => {
+  if (name === "process") return { zoom: "", since: "0", age: "" };
+  return ["direction", "detail", "frames", "value", "since"].includes(name) ? { zoom: "" } : {};
 };
 
 export class State {

@@ -72,7 +72,11 @@ export class Summary {
   }
 
   growthNote() {
-    const { seconds, gcs, since, matched, same_run: sameRun } = this.view.growth;
+    const { seconds, gcs, since, matched, same_run: sameRun, deploys, lasted } = this.view.growth;
+    if (deploys) {
+      const [before, after] = deploys.map((name, i) => `${visible(name)} (${duration(lasted[i])} after its start)`);
+      return `Deploy ${before} compared with deploy ${after}: totals of one process each.`;
+    }
     const span = [
       seconds !== null && seconds >= 0 ? `${duration(seconds)} before` : "",
       gcs !== null ? `${count(gcs)} GCs` : "",

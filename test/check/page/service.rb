@@ -76,6 +76,15 @@ module PageProfiles
     def to_h = data
   end
 
+  # A worker that leaks since a deploy, another process, and a worker of the deploy before, which ended when that began.
+  def cluster
+    worker = COUNTED.series(24, title: "puma: worker 0", deploy: "v42") { |minute| {slots: 40 + 1.5 * minute, rows: ->(build) { (1..minute).each { |at| leaked(build, at * CountedSeries::EACH - 5) } }} }
+    old = COUNTED.series(9, pid: 4600, title: "puma: worker 1", deploy: "v41", started_ns: Build::STARTED - 3 * Build::MINUTE) do |minute|
+      {rows: ->(build) { COUNTED.kept(build, CACHE, minute, 2) }}
+    end
+    [worker, COUNTED.level(24, pid: 4700, title: "puma: cluster", deploy: "v42"), old]
+  end
+
   # Findings whose holder a walk found, in three ways.
   def diagnosis_of_walks
     figures = {bytes: 6 << 20, interval: [5 << 20, 7 << 20], bytes_per_hour: 12.0 * (1 << 20), objects: 1204.0, samples: 20}
