@@ -102,7 +102,7 @@ export const generations = (sheet, mask, gcCount) => {
 export const drawGenerations = (element, { bins, width, unknown }, unit, chosen, on) => {
   fill(element);
   if (bins.every(({ estimate }) => estimate.zero)) {
-    element.append(el("p", { className: "note" }, "Nothing in use has a known birth."));
+    element.append(el("p", { className: "note" }, "Nothing in use has a known age."));
   } else {
     const { svg, width: room } = svgIn(element, "In use by age in GCs");
     const oldest = bins[bins.length - 1].to + 1;
@@ -162,9 +162,7 @@ export const drawGenerations = (element, { bins, width, unknown }, unit, chosen,
     );
   }
   if (!unknown.zero) {
-    element.append(
-      el("p", { className: "note" }, `Not here: ${figures(unknown, unit)} that has no known birth (malloc).`),
-    );
+    element.append(el("p", { className: "note" }, `Not here: ${figures(unknown, unit)} has no known age (malloc).`));
   }
 };
 
@@ -204,7 +202,10 @@ const marksOf = ({ majors, deploys, diagnosis, process }, from, to) => {
   return {
     judged: Array.isArray(judged) ? judged.map((at) => Math.min(Math.max(at, from), to)) : null,
     majors: majors.filter(inside),
-    deploys: deploys.filter(([at]) => inside(at)),
+    // The deploy that ran already is at the left edge.
+    deploys: deploys
+      .filter(([at], i) => at <= to && !(deploys[i + 1]?.[0] <= from))
+      .map(([at, name]) => [Math.max(at, from), name]),
   };
 };
 

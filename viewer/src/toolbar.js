@@ -70,9 +70,9 @@ export class Toolbar {
   values() {
     const values = { inuse: "In use", allocated: "Allocated" };
     if (this.some("young")) values.young = "Young";
-    if (this.some("dead")) values.dead = "Dead";
+    if (this.some("dead")) values.dead = "Freed";
     if (this.data.growths.length) values.growth = "Growth";
-    if (this.data.kept) values.kept = "Kept by";
+    if (this.data.kept) values.kept = "Retained by";
     return values;
   }
 
@@ -123,7 +123,7 @@ export class Toolbar {
     const details = ["line", "method", "file"].map((detail) => [detail, detail]);
     return [
       view.foldable ? choice("frames", "Frames", { app: "Application", all: "All frames" }, state) : null,
-      choice("direction", "Direction", { callees: "Callees", callers: "Callers" }, state),
+      choice("direction", "Direction", { callees: "Callees", callers: "Callers", both: "Sandwich" }, state),
       choice("graph", "Graph", { icicle: "Icicle", flame: "Flame" }, state),
       list("detail", "frames by", details, state),
     ];
