@@ -168,6 +168,7 @@ module HeapSample
   autoload :ViewColumns, "#{here}/html/columns"
   autoload :ViewFrames, "#{here}/html/frames"
   autoload :ViewGroups, "#{here}/html/groups"
+  autoload :ViewProcess, "#{here}/html/process"
   autoload :Web, "#{here}/web"
   autoload :ViewSheet, "#{here}/html/sheet"
   autoload :ViewWays, "#{here}/html/ways"

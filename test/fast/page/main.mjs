@@ -10,6 +10,7 @@ import { diagnosis } from "./diagnosis.mjs";
 import { folding } from "./folding.mjs";
 import { kept } from "./kept.mjs";
 import { legible } from "./legible.mjs";
+import { processes } from "./processes.mjs";
 
 const [folder, shots] = process.argv.slice(2);
 const told = JSON.parse(readFileSync(join(folder, "pages.json"), "utf8"));
@@ -485,6 +486,7 @@ await test("a page whose data is cut says that it cannot be shown", () =>
 // --- what each has a file for ---
 
 await diagnosis(on, told);
+await processes(on, told);
 await legible(on);
 await folding(on);
 await kept(on);

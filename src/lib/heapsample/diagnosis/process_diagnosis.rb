@@ -173,10 +173,16 @@ module HeapSample
        interval_per_hour: rate&.values_at(0, 2), seconds_to_limit: seconds_to_limit, created: created&.place&.text,
        detectable_per_hour: (detectable if state == :none), counts: counts.all.map { |count| count_to_h(count) },
        findings: findings.map { |finding| finding.to_h(stacks: stacks) { |bytes| lines.per_hour(bytes) if grows? } },
-       evidence: text.evidence, next: text.advice, warnings: members.flat_map(&:warnings)}
+       evidence: text.evidence, next: text.advice, warnings: members.flat_map(&:warnings), window: window, unused: unused}
     end
 
     private
+
+    # The time that is judged, in seconds of Unix time: [from, to]; nil if nothing grows.
+    def window = growing.first&.verdict&.then { |verdict| [verdict.judged_from, verdict.judged_from + verdict.seconds] }
+
+    # Where no leak is found, what RSS grew in that no object uses: [title of the part, bytes]; nil if there is none.
+    def unused = (unused_growth&.then { |part, bytes| [Account::PARTS.fetch(part), bytes] } if state == :none)
 
     def pids(series) = series.map { |one| one.infos.last.process_id }
 
