@@ -245,6 +245,7 @@ end_walk(struct hs_snapshot *snapshot)
     rb_hs_retainers_end(&snapshot->child);
     if (!(snapshot->flags & HS_FORCED) || !snapshot->child.pid) return;
     rb_hs_forced_walk(retainers->refusal ? retainers->ns : retainers->cpu_ns, retainers->hold_up_ns);
+    if (retainers->refusal != HS_REFUSED_CANCELLED) rb_hs_walk_made(snapshot->flags & (HS_PERIODIC | HS_AT_RSS));
     rb_hs_lock();
     snapshot->profile->meta.forced = rb_hs_forced();
     rb_hs_unlock();

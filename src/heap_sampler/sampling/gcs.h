@@ -174,11 +174,12 @@ void rb_hs_forced_begin(void);
 /* [tables] */
 struct hs_forced rb_hs_forced(void);
 
-/* Does a share of the run time (in millionths) pay for a major GC now, or for a walk? [free] */
+/* Does a share of the run time (in millionths) pay for a major GC now? [free] */
 bool rb_hs_forced_gc_due_p(uint32_t ppm);
-bool rb_hs_forced_walk_due_p(uint32_t ppm);
-/* How long until what was forced so far is paid for: then a client may demand more. 0: it is. [free] */
+/* How long until what was forced so far is paid for: then more may be forced on credit. 0: it is. [free] */
 uint64_t rb_hs_forced_wait(uint32_t ppm);
+/* The same, and a walk in advance. [free] */
+uint64_t rb_hs_forced_walk_wait(uint32_t ppm);
 
 /* Begins a major GC, or joins one that marks already; step_slots 0: all of it at once. false: it is refused. [gvl] [free] */
 bool rb_hs_forced_gc(uint32_t step_slots);
