@@ -62,10 +62,11 @@ rb_hs_majors_rise_p(const struct hs_majors *majors, const uint32_t *slot_sizes, 
     uint32_t quarter = majors->count / 4;
     uint64_t most = 0, least = UINT64_MAX;
     if (quarter < HS_MAJORS_LEAST / 4 || majors->list[majors->count - quarter].ns <= since_ns) return false;
-    for (uint32_t i = 0; i < quarter; i++) {
-        uint64_t before = bytes_alive(majors, quarter + i, slot_sizes), now = bytes_alive(majors, majors->count - 1 - i, slot_sizes);
-        if (most < before) most = before;
-        if (least > now) least = now;
+    for (uint32_t i = quarter; i < majors->count; i++) {
+        uint64_t bytes = bytes_alive(majors, i, slot_sizes);
+        bool before = i < 2 * quarter || majors->list[i].ns <= since_ns;
+        if (before && most < bytes) most = bytes;
+        if (i >= majors->count - quarter && least > bytes) least = bytes;
     }
     return least > most + most / HS_MAJORS_PARTS;
 }
