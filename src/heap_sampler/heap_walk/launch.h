@@ -17,7 +17,7 @@
  * or crashes, the child ends, and this process reports which it was.
  *
  * The program does not see the child: its end sends no signal, and Process.wait
- * does not find it.  Nothing of it is left when wait has returned.
+ * does not find it; a wait with __WALL or __WCLONE does.  Nothing of it is left when wait has returned.
  *
  * Memory.  A walk costs the child's tables and, by copy-on-write, each page that
  * the program writes meanwhile: at most all of its anonymous memory.  A walk
@@ -82,7 +82,7 @@ void rb_hs_retainers_after_fork(void);
  *
  *     the first     as soon as the share pays for it within a minute
  *     growth        more is in use than at the last walk, or the major GCs since then left more alive than those before
- *     short         half of the memory limit is used: once, if anything was added since the last walk
+ *     short         two fifths of the memory limit are used: once, if anything was added since the last walk
  *
  * All wait until what was forced before is paid for.  What the walk costs is paid for afterwards: its child is nice.
  */
