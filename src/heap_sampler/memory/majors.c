@@ -46,6 +46,31 @@ rb_hs_majors_add(struct hs_majors *majors, const struct hs_major *major)
     majors->added++;
 }
 
+/* What malloc has allocated is not known for each point: then it is taken from the one before. */
+static uint64_t
+bytes_alive(const struct hs_majors *majors, uint32_t point, const uint32_t *slot_sizes)
+{
+    uint64_t bytes = 0;
+    for (uint32_t heap = 0; heap < HS_HEAPS_MAX; heap++) bytes += (uint64_t)majors->list[point].slots[heap] * slot_sizes[heap];
+    while (point && !majors->list[point].malloc) point--;
+    return bytes + majors->list[point].malloc;
+}
+
+bool
+rb_hs_majors_rise_p(const struct hs_majors *majors, const uint32_t *slot_sizes, uint64_t since_ns)
+{
+    uint32_t quarter = majors->count / 4;
+    uint64_t most = 0, least = UINT64_MAX;
+    if (quarter < HS_MAJORS_LEAST / 4 || majors->list[majors->count - quarter].ns <= since_ns) return false;
+    for (uint32_t i = quarter; i < majors->count; i++) {
+        uint64_t bytes = bytes_alive(majors, i, slot_sizes);
+        bool before = i < 2 * quarter || majors->list[i].ns <= since_ns;
+        if (before && most < bytes) most = bytes;
+        if (i >= majors->count - quarter && least > bytes) least = bytes;
+    }
+    return least > most + most / HS_MAJORS_PARTS;
+}
+
 #ifndef HEAP_SAMPLER_STANDALONE
 static struct hs_majors majors;         /* [read], [write]; of the clock that does not go back */
 static bool sweeping;                   /* [vm]; the newest is not swept yet */
@@ -103,5 +128,18 @@ rb_hs_majors_copy(struct hs_majors *copy)
     uint64_t ago = rb_hs_now_ns() - rb_hs_steady_ns();
     *copy = majors;
     for (uint32_t i = 0; i < copy->count; i++) copy->list[i].ns += ago;
+}
+
+bool
+rb_hs_memory_rises_p(uint64_t since_ns)
+{
+    struct rb_heap_sampler_gc_counts counts;
+    uint32_t slot_sizes[HS_HEAPS_MAX] = {0};
+    rb_heap_sampler_gc_counts(&counts);
+    for (uint32_t i = 0; i < counts.heap_count && i < HS_HEAPS_MAX; i++) slot_sizes[i] = counts.heap[i].slot_size;
+    rb_hs_lock();
+    bool rises = rb_hs_majors_rise_p(&majors, slot_sizes, since_ns);
+    rb_hs_unlock();
+    return rises;
 }
 #endif

@@ -124,5 +124,7 @@ bool rb_hs_memory_short_p(const char *root, uint64_t some, uint64_t all, struct 
 
 /* What copy-on-write can copy: this process's anonymous memory, swapped out or not, in bytes; 0: not known. */
 uint64_t rb_hs_memory_anonymous(const char *root);
+/* The lowest level of its page tables, bytes; 0: not known. */
+uint64_t rb_hs_memory_page_tables(const char *root);
 
 #endif

@@ -1,6 +1,7 @@
 /* See server/service.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
+#include "heap_sampler/heap_walk/launch.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/server/service.h"
@@ -140,9 +141,10 @@ major_before_profile(void)
 }
 
 static unsigned
-walk_if_paid(void)
+walk_if_due(bool short_of_memory)
 {
-    return rb_hs_forced_walk_due_p(rb_hs_files.diagnose_ppm) ? HS_WITH_RETAINERS : 0;
+    uint32_t ppm = rb_hs_files.diagnose_ppm;
+    return ppm && rb_hs_walk_due_p(true, ppm, short_of_memory) ? HS_WITH_RETAINERS : 0;
 }
 
 /* -- every= ---------------------------------------------------------------- */
@@ -176,7 +178,7 @@ save_periodic(void)
     uint32_t keep = rb_hs_files.keep;
     major_before_profile();
     rb_hs_name_at_safe_point(NAMES_MS);
-    if (rb_hs_output_save(&output, "", HS_PERIODIC | walk_if_paid(), &periodic.stopping) == 0 && keep) keep_newest(&output.file, keep);
+    if (rb_hs_output_save(&output, "", HS_PERIODIC | walk_if_due(false), &periodic.stopping) == 0 && keep) keep_newest(&output.file, keep);
 }
 
 /* -- at-rss= ----------------------------------------------------------------- */
@@ -231,7 +233,7 @@ save_at_rss(void)
     }
     /* A heap walk takes time and memory: with that it is written once more, if the process lives to see it. */
     struct hs_output again = output;
-    unsigned walk = walk_if_paid();
+    unsigned walk = walk_if_due(true);
     if (walk) rb_hs_output_save(&again, NULL, HS_AT_RSS | HS_MAY_HOLD_UP | walk, &periodic.stopping);
     periodic.at_rss_saved = true;
     rb_hs_output_announce(&output, periodic.why);

@@ -176,6 +176,73 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     RUBY
   end
 
+  # The walks of a program that works until the block has it end: those that were made, by profile.
+  def assert_walks(script, **settings)
+    assert_with_profiles(<<~RUBY, **settings)
+      def walks = infos.count { |info| info.walk && !info.walk.refused }
+      def work_on(profiles, &work)
+        until_size = infos.size + profiles
+        $enough = ->(infos) { infos.size >= until_size }
+        work_until(&work)
+      end
+      def garbage = Array.new(10) { "garbage " * 20 }
+      $enough = ->(infos) { walks == 1 }
+      work_until { garbage }
+      assert_operator infos.size, :<=, 4, "the first walk comes early"
+      #{script}
+    RUBY
+  end
+
+  # The share would pay for a walk before each profile.
+  def test_a_process_that_does_not_grow_gets_no_further_walk
+    assert_walks(<<~'RUBY')
+      work_on(8) { garbage }
+      assert_equal [1, 1], [walks, infos.last.forced.walks]
+    RUBY
+  end
+
+  def test_growth_leads_to_a_walk
+    assert_walks(<<~'RUBY')
+      $kept = Array.new(400_000) { "retained " * 10 }      # 50 MB
+      work_on(5) { garbage }
+      made = walks                                          # profiles may have been due while it grew
+      assert_operator made, :>=, 2
+      work_on(5) { garbage }
+      assert_equal made, walks
+    RUBY
+  end
+
+  # Less than what one look at memory shows.
+  def test_major_gcs_that_leave_more_alive_lead_to_a_walk
+    assert_walks(<<~'RUBY')
+      20.times { GC.start }
+      work_on(3) { garbage }
+      assert_equal 1, walks
+      $kept = []
+      20.times { $kept << Array.new(4_000) { Object.new }; GC.start }
+      $enough = ->(infos) { walks == 2 }
+      work_until { garbage }
+      assert_operator $kept.flatten.size * 40, :<, 8 << 20
+    RUBY
+  end
+
+  # Pages that were only read take no memory, but a fork copies their entries in the page tables: half a million here.
+  def test_no_walk_begins_by_itself_that_would_stop_the_program_for_long
+    assert_walks(<<~'RUBY')
+      size = 2 << 30
+      tables = IO::Buffer.new(size, IO::Buffer::MAPPED)
+      (0...size).step(4096) { |at| tables.get_value(:U8, at) }
+      omit "zero pages are huge here" if File.read("/proc/self/status")[/VmPTE:\s*(\d+)/, 1].to_i < 3 << 10
+      $kept = Array.new(400_000) { "retained " * 10 }
+      $enough = ->(infos) { infos.last.walk&.refused }
+      work_until { garbage }
+      assert_match(/\Aa heap walk would stop the program for more than 50 ms; run heapsample why PID \(estimated stop: \d+ ms\)\z/, infos.last.walk.refused)
+      assert_operator infos.last.walk.refused[/(\d+) ms\)/, 1].to_i, :>, 50
+      assert_equal [1, 0.0], [infos.last.forced.walks, infos.last.walk.hold_up]
+      assert_nil GC.sample_profile(full_gc: false, why: true).to_profile.info.walk.refused
+    RUBY
+  end
+
   # A million live objects take some 60 ms: 0.1% of some seconds pays for none, and where that takes a minute for one.
   def test_the_share_is_kept
     assert_with_profiles(<<~'RUBY', settings: "diagnose=0.1%")

@@ -276,7 +276,12 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       assert_equal [own, 7], Process.wait2(-1).then { |pid, status| [pid, status.exitstatus] }
       assert_raise(Errno::ECHILD) { Process.wait(-1) }
       assert_raise(Errno::ECHILD) { Process.wait(-1, Process::WNOHANG) }
-      assert_equal 1, died
+      detached = Process.detach(fork { sleep })
+      assert_nil Why.new.refused
+      assert_predicate detached, :alive?
+      Process.kill(:KILL, detached.pid)
+      assert_equal [detached.pid, []], [detached.value.pid, Process.waitall]
+      assert_equal 2, died
       assert_equal fds, Dir.children("/proc/self/fd").size
       assert_empty Dir.glob("/proc/self/task/*/children").map { |file| File.read(file) }.join
     RUBY

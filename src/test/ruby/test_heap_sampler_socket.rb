@@ -141,6 +141,29 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     end
   end
 
+  def test_a_share_gives_no_second_walk_until_memory_has_grown
+    running(<<~'RUBY', settings: "interval=64k,output=none") do |process, io|
+      $kept = Array.new(10_000) { Object.new }
+      ready
+      $stdin.gets
+      $kept << Array.new(400_000) { "retained " * 10 }
+      ready
+      sleep
+    RUBY
+      ask = -> { process.profile(diagnose: "50%").info }
+      first = nil
+      100.times { break if (first = ask.call.walk); sleep 0.1 }
+      assert_nil first.refused
+      sleep 0.1 until process.profile.info.forced.share < 0.3
+      3.times { assert_nil ask.call.walk }
+      io.puts
+      io.gets
+      second = nil
+      100.times { break if (second = ask.call.walk); sleep 0.1 }
+      assert_nil second.refused
+    end
+  end
+
   def test_others_are_answered_during_a_walk
     running("$kept = Array.new(2_500_000) { Object.new }; ready; sleep", settings: "interval=64k,output=none", hidden: true) do |process|
       asked = Thread.new { process.profile(why: true, diagnose: "50%") }

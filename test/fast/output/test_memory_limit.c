@@ -280,6 +280,7 @@ test_anonymous(const char *top)
     is_number((long long)rb_hs_memory_anonymous(root), 344 * 1024, "anonymous memory, swapped out or not");
     is_number((long long)rb_hs_memory_anonymous("/nowhere"), 0, "anonymous memory: not known");
     ok(rb_hs_memory_anonymous("") > 4096, "anonymous memory of this process");
+    ok(rb_hs_memory_page_tables("") >= 4096 && !rb_hs_memory_page_tables("/nowhere"), "page tables");
 }
 
 static void

@@ -115,6 +115,15 @@ class CgroupTest < PumaTest
     end
   end
 
+  test "a walk begins by itself when two fifths of the limit are used, once" do
+    Group.with(800 << 20) do |group|
+      empty_folder
+      settings = "every=1,diagnose=50%,interval=64k,quiet=on,output=#{PROFILES}/%t-%p.pb.gz"
+      pid = group.spawn({}, RbConfig.ruby, "-W0", "--heap-sample=#{settings}", File.join(__dir__, "near_limit.rb"), PROFILES)
+      assert_equal 0, Process.wait2(pid).last.exitstatus
+    end
+  end
+
   # Profiles that a process writes by itself, each with a walk, while it writes to all of its memory.
   test "a process that writes to all of its memory is not brought to the limit of its group by walks that begin by themselves" do
     Group.with(360 << 20) do |group|
