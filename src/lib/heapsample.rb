@@ -68,6 +68,7 @@ module HeapSample
   autoload :StuckThreads, "#{here}/holders/stuck_threads"
   autoload :StuckThreadsText, "#{here}/holders/stuck_threads_text"
   autoload :Walk, "#{here}/holders/walk"
+  autoload :Walks, "#{here}/holders/walks"
 
   # The file format of the sampler.
   autoload :MetaMessage, "#{here}/pprof/meta_message"

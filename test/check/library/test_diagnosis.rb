@@ -79,10 +79,111 @@ class DiagnosisTest < Test
   end
 
   test "blocks of C code belong to the objects that were created with them" do
-    open = native(20) { |build, minute| kept(build, ["/srv/app/cart.rb:3 Cart#open"], minute, 1, class_name: "Deflate") }
-    found = walked(open, {3 => ["constant OPEN", "value {} value of Hash"], 12 => nil}).diagnosis
-    holder = found.findings.first.holder
-    assert_equal([:likely, "OPEN", "Deflate"], [found.state, holder.to_s, holder.owner])
+    [[640, 12], [640, nil], [40, nil]].each do |slot, line|
+      open = native(20) { |build, minute| (1..minute).each { |birth| build.row(["/srv/app/cart.rb:3 Cart#open"], "Deflate", slot: slot, birth: (birth * EACH) - 5, inuse: 1) } }
+      found = walked(open, {3 => ["constant OPEN", "value {} value of Hash"], 12 => (["constant LOCKS"] if line)}).diagnosis
+      holder = found.findings.first.holder
+      # Not where a reference leads to the blocks, nor where there are more objects than blocks.
+      expected = line ? ["LOCKS", nil] : slot == 640 ? ["OPEN", "Deflate"] : ["(not reached)", nil]
+      assert_equal([:likely, *expected], [found.state, holder.to_s, holder.owner])
+    end
+  end
+
+  # --- what retains it ---
+
+  LIST = ["constant ALL", "element [] of Array"].freeze
+
+  def first_line(series) = series.diagnosis.findings.first.line
+
+  test "a holder is named for at least a third; of a smaller part it is said how much, and nothing is inferred" do
+    {1.0 => [:ALL], 0.4 => [:ALL], 0.3 => [nil, :ALL], 0.05 => [nil, nil]}.each do |part, (holder, partly)|
+      line = first_line(walked(leaking(20), {5 => {LIST => part, nil => 1 - part}.select { |_, share| share.positive? }}))
+      named = [line.holder, line.partly].map { |answer| answer.to_s.to_sym if answer&.kept? }
+      assert_equal([holder, partly], named, part.to_s)
+      assert_close(part, (line.partly || line.holder).share, 1e-6) if part >= 0.3
+    end
+    text = flat(walked(leaking(20), {5 => {LIST => 0.3, ["constant OTHER", "element [] of Array"] => 0.25, nil => 0.45}}).diagnosis.text)
+    assert(text.include?("At least 3.9 MiB of it is retained by `ALL`.") && !text.include?("retained by `OTHER`"), text)
+    part = flat(walked(leaking(20), {5 => {LIST => 0.4, nil => 0.6}}).diagnosis.text)
+    assert(part.include?("Most of it is from /srv/app/cart.rb:12 `Cart#add`, at least 40.0% of which `ALL` retains.") && part.include?("1. `ALL` retains at least 40.0% of +"), part)
+  end
+
+  test "a word on a machine stack or on the stack of C code is no holder" do
+    [["root (machine stack)", "root (machine stack)"], ["root (threads)", "data thread of Ractor", "stack C stack of Thread", "element [] of Array"]].each do |guess|
+      found = walked(leaking(20), {5 => guess}).diagnosis
+      assert_nil(found.findings.first.holder)
+      refute(flat(found.text).match?(/retained by|retains [^t]/), flat(found.text))
+    end
+  end
+
+  LOCAL = ["root (threads)", "data thread of Ractor", "local local known of block in <main>", "element [] of Array"].freeze
+
+  test "a local variable is a holder if it held the line at the first walk too, or if that walk did not see the line" do
+    steady = series(20) { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, LEAK, minute + 4, 16) }} }
+    named = ->(first) { first_line(walked(steady, {5 => LOCAL}, first: first && {5 => first})).holder&.to_s }
+    assert_equal(["local known of block in <main>"] * 3, [named[nil], named[LOCAL], named[["root (not reached)"]]])
+    assert_nil(named[LIST])
+    # What C code has below a local variable is a guess: a walk before has to agree.
+    native = native(20)
+    document = ["root (threads)", "local local doc of Parser#parse"]
+    found = ->(first) { walked(native, {12 => {document => 0.4, nil => 0.6}}, first: first && {12 => first}).diagnosis.findings.first }
+    assert_equal(["local doc of Parser#parse", false], found[document].then { |finding| [finding.holder.to_s, finding.lost?] })
+    [nil, [*document.first(1), "local local other of Parser#parse"]].each do |first|
+      assert_equal([nil, true], found[first].then { |finding| [finding.to_h[:holder], finding.lost?] })
+    end
+  end
+
+  test "what is not reached in part only is not called lost" do
+    {0.4 => false, 0.9 => true}.each do |part, lost|
+      found = walked(native(20), {12 => {nil => part, ["constant A", "element [] of Array"] => (1 - part) / 2, ["constant B", "element [] of Array"] => (1 - part) / 2}}).diagnosis
+      assert_equal(lost, found.findings.first.lost?, part.to_s)
+    end
+  end
+
+  # --- native code ---
+
+  GEM = "!/gems/gems/libxml-ruby-4.1.2/lib/libxml_ruby.so rxml_node_new"
+
+  def from_c(*stack, library, holder: nil)
+    frames = [*stack, "/srv/app/cart.rb:12 LibXML::XML::Node#initialize", APP]
+    frames = stack if stack.last.include?("(no GVL)")
+    leak = series(20) { |minute| {malloc: 30 + minute, rows: ->(build) { (1..minute).each { |birth| build.blocks(frames, library, 60_000, birth: (birth * EACH) - 5, inuse: 16, alloc: 16) } }} }
+    walked(leak, {12 => holder, 0 => holder}).diagnosis
+  end
+
+  test "the function of C that asked for the memory is named, its library and the gem whose extension called it" do
+    found = from_c("!/usr/lib/libxml2.so.2 xmlMallocLoc", "!/usr/lib/libxml2.so.2 xmlNewNode", GEM, "libxml2.so.2")
+    text = flat(found.text)
+    assert(text.include?("cart.rb:12 `Cart#add`, allocated by `xmlNewNode` of `libxml2.so.2`, called by the gem `libxml-ruby-4.1.2`; no reference to it was found."), text)
+    assert(text.include?("1. `xmlNewNode` of `libxml2.so.2`, called by the gem `libxml-ruby-4.1.2`, allocated +"), text)
+    assert(text.include?("without a matching free at /srv/app/cart.rb:12 `Cart#add`, or update the gem `libxml-ruby-4.1.2`."), text)
+    refute(text.match?(/retained by|retains|Look at what is added/), text)
+    assert_equal(["xmlNewNode (libxml2.so.2)", "libxml-ruby-4.1.2"], found.to_h[:findings].first[:lines].first.values_at(:function, :gem))
+    assert_equal([nil, true], found.to_h[:findings].first.values_at(:holder, :lost))
+  end
+
+  test "Ruby's helpers that allocate for C code are not the function; what they allocated is native where no reference leads to it" do
+    helpers = ["!/usr/bin/ruby objspace_xmalloc0", "!/usr/bin/ruby ruby_xcalloc", "!/usr/bin/ruby rb_data_object_zalloc", GEM]
+    lost, held = from_c(*helpers, "ruby"), from_c(*helpers, "ruby", holder: ["constant A", "element [] of Array"])
+    assert_equal([[:native, "rxml_node_new (libxml_ruby.so)"], [:objects, "rxml_node_new (libxml_ruby.so)"]], [lost, held].map { |found| [found.kind, found.findings.first.line.function.to_s] })
+    own = from_c("!/usr/bin/ruby ruby_xmalloc", "!/usr/bin/ruby rb_str_buf_new", GEM, "ruby")
+    assert_equal([:objects, nil], [own.kind, own.findings.first.line.function])
+    assert_equal(["rxml_node_new (libxml_ruby.so)"], lost.series.last.groups(:function).map(&:key))
+  end
+
+  test "where no Ruby code runs the native function is named, not the place that stands for it" do
+    found = from_c("!/usr/lib/libxml2.so.2 xmlNewNode", GEM, ":0 (no GVL)", "libxml2.so.2")
+    assert_equal("xmlNewNode (libxml2.so.2)", found.findings.first.line.subject.label)
+    refute(flat(found.text).include?("from `(no GVL)`"), flat(found.text))
+  end
+
+  test "of blocks that were not touched it is said how much is resident" do
+    half = series(20) { |minute| {malloc: 30 + minute, rows: ->(build) { (1..minute).each { |birth| build.blocks(NATIVE, "libz.so.1", 60_000, birth: (birth * EACH) - 5, inuse: 16, alloc: 16, resident: 24_000) } }} }
+    text = flat(half.diagnosis.text)
+    found = half.diagnosis.findings.first
+    assert_close(0.4 * found.space, found.resident, 1e-6)
+    assert(text.include?("MiB of it is resident: the rest was allocated and never touched."), text)
+    refute(flat(native(20).diagnosis.text).include?("resident"))
   end
 
   # --- which lines ---

@@ -36,8 +36,12 @@ module HeapSample
     def interval = (Statistics::Z * Math.sqrt(lines.sum(&:variance).abs)).then { |width| [space - width, space + width] }
     # What retains it: a NearestHolder::Answer, or nil.
     def holder = line.holder
-    # Is it memory of C code to which no reference leads?
-    def lost? = native? && !holder.nil? && !holder.told?
+    # The part of the bytes that the holder retains, at least, as the walk found it.
+    def share_held = lines.sum { |line| line.space * (line.holder&.share || 0) } / [space, 1.0].max
+    # Resident bytes: blocks may not have been touched.
+    def resident = lines.sum(&:resident)
+    # Is it memory of C code to which no reference was found?
+    def lost? = line.lost? && share(&:lost?) >= LineHolders::LOST_LEAST
 
     # :threads, :native or :objects.
     def kind
@@ -49,7 +53,7 @@ module HeapSample
     # JSON-ready. The block makes bytes an hour of bytes.
     def to_h(stacks: false, &per_hour)
       {kind: kind, lost: lost?, bytes: space, interval: interval, bytes_per_hour: (yield(space) if per_hour), objects: objects, samples: samples,
-       holder: holder&.to_h, lines: lines.map { |line| line.to_h(stacks: stacks, &per_hour) }}
+       holder: (holder.to_h if holder&.told?), resident_bytes: resident, lines: lines.map { |line| line.to_h(stacks: stacks, &per_hour) }}
     end
 
     private

@@ -197,11 +197,11 @@ module HeapSample
     # call-seq:
     #   walked -> HeapSample::Profile or nil
     #
-    # The latest profile that tells who keeps what (Profile#holders).
-    def walked
-      index = infos.rindex { |info| info.walk && info.walk.refused.nil? }
-      @walked ||= self[index] if index
-    end
+    # The latest profile with a heap walk (Profile#holders).
+    def walked = walks&.last
+
+    # Its first and its last heap walk: HeapSample::Walks, or nil.
+    def walks = @walks ||= Walks.of(self)
 
     # Each profile, read one at a time.
     def each

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # The first and the last heap walk of a series, as profiles. A reference of one is that of the other which has the same names
+  # from the root on.
+  class Walks
+    # A smaller part of what was there is no sign that it was held so.
+    SHARE_LEAST = 1 / 3.0
+    # One sample is chance.
+    SAMPLES_LEAST = 2
+
+    # The Profile with the last walk.
+    attr_reader :last
+
+    # call-seq:
+    #   Walks.of(series) -> HeapSample::Walks or nil
+    #
+    # nil if no profile of it has a walk.
+    def self.of(series)
+      made = series.infos.each_index.select { |index| series.infos[index].walk&.then { |walk| walk.refused.nil? } }
+      last = series[made.last] if made.any?
+      new(last, (-> { series[made.first] } if made.size > 1)) if last&.holders
+    end
+
+    # +first+: reads the profile with the first walk, if there is another; it is read when it is asked for.
+    def initialize(last, first = nil)
+      @last = last
+      @read = first
+    end
+
+    # The Profile with the first walk; nil if there is one walk.
+    def first = @first ||= @read&.call&.then { |profile| profile if profile.holders }
+
+    # Did the local variable that is on an answer's path hold what the first walk found of a line? nil if that walk found no holder
+    # of the line.
+    def local_held?(place, answer)
+      local = answer.path.find(&:local?).key
+      ways = first ? by_line.fetch(place, []).map { |held| [first.holders.path(held.node), held.estimate] } : []
+      ways.reject! { |path, _| Roots.silent?(path.first.name) }
+      return if ways.sum { |_, estimate| estimate.samples } < SAMPLES_LEAST
+
+      ways.sum { |path, estimate| path.any? { |edge| edge.key == local } ? estimate.space : 0 } >= SHARE_LEAST * ways.sum { |_, estimate| estimate.space }
+    end
+
+    private
+
+    # Holders::Held of what the first walk found that a major GC had found alive, by the Place of the line.
+    def by_line = @by_line ||= Keys.new(first, :line).then { |keys| first.holders.select { |held| held.row[Columns::INUSE_SAMPLES].positive? }.group_by { |held| keys.of(held.row) } }
+
+    # Which nodes are at or below the references of these names: an Array of true and false, by node.
+    def below(holders, path)
+      at = nodes(holders, path)
+      (0...holders.size).each_with_object([]) { |node, below| below << (at.include?(node) || (node.positive? && below[holders.parent(node)])) }
+    end
+
+    # The nodes to which references of these names lead.
+    def nodes(holders, path)
+      path.inject([0]) { |parents, edge| parents.flat_map { |parent| children(holders)[[parent, edge.key]] || [] } }
+    end
+
+    def children(holders) = (@children ||= {}.compare_by_identity)[holders] ||= (1...holders.size).group_by { |node| [holders.parent(node), holders.edge(node).key] }
+  end
+end
