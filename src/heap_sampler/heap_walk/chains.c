@@ -99,6 +99,7 @@ rb_hs_chain_node_below(struct hs_chains *chains, uint32_t parent, const struct h
         .klass = word_number(chains, klass),
         .path = text_number(chains, edge->path),
         .line = edge->line,
+        .entries = HS_NO_ENTRIES,
     };
     uint32_t node = repeated(nodes, wanted.parent, &wanted);
     bool again = node != UINT32_MAX;
@@ -195,6 +196,20 @@ rb_hs_chain_node_of(struct hs_chains *chains, uint32_t number)
         number = below;
         below = *hs_index_from(index, number);
         node = node_below(chains, node, from, number);
+    }
+}
+
+void
+rb_hs_chains_count_entries(struct hs_chains *chains)
+{
+    struct hs_found *found = chains->walk->found;
+    struct hs_edge edge;
+    for (uint32_t i = 0; i < found->node_count; i++) {
+        struct hs_retainer *node = &found->nodes[i];
+        bool single = i >= HS_TOP_COUNT && node->objects == 1 && !node->folded;
+        node->entries = single ? rb_hs_entries(chains->objects[i]) : HS_NO_ENTRIES;
+        if (node->entries == HS_NO_ENTRIES || !rb_hs_bound_edge(chains->objects[node->parent], chains->objects[i], &edge)) continue;
+        node->bound = text_number(chains, (struct hs_text){edge.text, (uint32_t)edge.length});
     }
 }
 

@@ -82,6 +82,7 @@ name_all(const struct hs_wanted *wanted)
     for (uint32_t i = 0; i < wanted->count; i++) rb_hs_chain_mark(&chains, owners[i]);
     for (uint32_t at = 0; (number = rb_hs_waiters_next_stuck(&at));) rb_hs_chain_node_of(&chains, number);
     for (uint32_t i = 0; i < wanted->count; i++) walk.found->samples[i].node = rb_hs_chain_node_of(&chains, owners[i]);
+    rb_hs_chains_count_entries(&chains);
     rb_hs_pins_name(&chains, wanted);
 }
 

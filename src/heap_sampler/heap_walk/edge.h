@@ -106,6 +106,12 @@ void rb_hs_edge_unknown(VALUE parent, struct hs_edge *edge);
 /* The edge from `parent` to `child`, which the mark function of the parent is known to mark. */
 void rb_hs_edge(VALUE parent, VALUE child, struct hs_edge *edge);
 
+/* How many entries an Array, Hash, Set, Queue, WeakMap or WeakKeyMap has; HS_NO_ENTRIES: it is none of these. */
+uint32_t rb_hs_entries(VALUE object);
+/* "@max_size of LruCache": a variable of the container's owner, or the container's own, whose name says that it limits the container,
+ * and that has a number. False: there is none. */
+bool rb_hs_bound_edge(VALUE owner, VALUE container, struct hs_edge *edge);
+
 /* The same for roots. */
 void rb_hs_root_references(enum hs_top root, hs_each_reference *each, void *data);
 void rb_hs_root_edge(enum hs_top root, VALUE child, struct hs_edge *edge);
@@ -149,6 +155,8 @@ extern const struct hs_form rb_heap_sampler_forms_of_enumerator[], rb_heap_sampl
 /* vm_trace.c: the object of each TracePoint, or of each function in C, that is enabled. */
 struct rb_hook_list_struct;
 void rb_heap_sampler_each_hook(const struct rb_hook_list_struct *hooks, void (*each)(VALUE object, void *data), void *data);
+/* thread_sync.c: the items of a Queue or SizedQueue; 0: it is neither. */
+VALUE rb_heap_sampler_queue_items(VALUE object, bool *sized);
 /* weakmap.c: the table of a WeakMap, or, *weak_keys, of a WeakKeyMap, which retains its values; NULL: it is neither. */
 const struct st_table *rb_heap_sampler_weak_table(VALUE object, bool *weak_keys);
 /* id_table.c: the block that has the table's entries. */

@@ -70,7 +70,7 @@ node_good_p(const struct hs_found *found, uint32_t number)
     const struct hs_retainer *node = &found->nodes[number];
     uint32_t texts = found->text_count;
     if (number < HS_TOP_COUNT ? node->parent != number : node->parent >= number) return false;
-    return node->kind < texts && node->name < texts && node->klass < texts && node->path < texts;
+    return node->kind < texts && node->name < texts && node->klass < texts && node->path < texts && node->bound < texts;
 }
 
 static bool

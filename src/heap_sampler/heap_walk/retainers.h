@@ -77,7 +77,10 @@ struct hs_retainer {
     uint32_t line;
     uint32_t objects;           /* that are on chains, here */
     uint32_t folded;            /* of these, those that were folded into it */
+    uint32_t entries;           /* of the container, where one object on the chains is a container; else HS_NO_ENTRIES */
+    uint32_t bound;             /* text: the variable that limits that container */
 };
+#define HS_NO_ENTRIES UINT32_MAX
 
 /* What would be freed if what the reference of a node leads to were emptied, and gone. */
 enum { HS_FREED_MOST = 8 };

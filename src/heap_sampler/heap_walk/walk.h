@@ -319,6 +319,8 @@ bool rb_hs_chains_make(struct hs_chains *chains, struct hs_walk *walk);
 void rb_hs_chain_mark(struct hs_chains *chains, uint32_t number);
 /* The node of an object that was marked, HS_TOP_NOT_REACHED where it was not reached. */
 uint32_t rb_hs_chain_node_of(struct hs_chains *chains, uint32_t number);
+/* After all chains have their nodes: sets entries and bounds of the containers. */
+void rb_hs_chains_count_entries(struct hs_chains *chains);
 /* The node of a reference to `object` below another node, by its name. */
 uint32_t rb_hs_chain_node_below(struct hs_chains *chains, uint32_t node, const struct hs_edge *edge, VALUE object);
 

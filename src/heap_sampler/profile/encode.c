@@ -28,7 +28,7 @@ rb_hs_profile_check(const struct hs_profile *profile)
     }
     for (uint32_t i = 0; i < chains; i++) {
         const struct hs_retainer *node = &profile->retainers.nodes[i];
-        ok = ok && node->parent <= i && node->kind < texts && node->name < texts && node->klass < texts && node->path < texts;
+        ok = ok && node->parent <= i && node->kind < texts && node->name < texts && node->klass < texts && node->path < texts && node->bound < texts;
     }
     for (size_t i = 0; i < profile->kept_count; i++) {
         ok = ok && profile->kept[i].of < profile->row_count && profile->kept[i].node < chains;

@@ -491,7 +491,8 @@ put_references(struct pprof *p)
         const struct hs_retainer *node = &p->profile->retainers.nodes[i];
         bool root = node->parent == i;
         PUT(p->out, PROFILE_REFERENCE, root ? 0 : (uint64_t)node->parent + 1, string_of(p, node->name), string_of(p, node->kind),
-            string_of(p, node->path), node->line, node->objects, node->folded && !root);
+            string_of(p, node->path), node->line, node->objects, node->folded && !root,
+            node->entries == HS_NO_ENTRIES ? 0 : (uint64_t)node->entries + 1, string_of(p, node->bound));
     }
 }
 

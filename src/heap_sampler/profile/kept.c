@@ -87,6 +87,7 @@ add_texts(struct hs_profile *profile)
         node->kind += node->kind ? base : 0;
         node->name += node->name ? base : 0;
         node->klass += node->klass ? base : 0;
+        node->bound += node->bound ? base : 0;
         node->path += node->path ? base : 0;
     }
     return true;

@@ -74,7 +74,7 @@ raw_numbers(const uint32_t *numbers, size_t count)
     return list;
 }
 enum { NODE_NUMBERS = 2,
-       HOLDER_NUMBERS = 8 };
+       HOLDER_NUMBERS = 10 };
 _Static_assert(sizeof(struct hs_node) == NODE_NUMBERS * sizeof(uint32_t), "numbers alone");
 _Static_assert(sizeof(struct hs_retainer) == HOLDER_NUMBERS * sizeof(uint32_t), "numbers alone");
 
@@ -105,8 +105,8 @@ raw_kept(const struct hs_profile *profile)
  * [:nodes]     two numbers for each: parent and frame
  * [:rows]      an Array for each; ::raw_columns has the index of each column
  * [:mappings]  three numbers for each mapping of native code: start, end, offset in the file
- * [:holders]   with why: eight numbers for each node of the chains: parent, texts of kind, name, class and path, line,
- *              objects, folded ones; +nil+ where there is no answer
+ * [:holders]   with why: ten numbers for each node of the chains: parent, texts of kind, name, class and path, line,
+ *              objects, folded ones, entries (2**32 - 1: no container), text of bound; +nil+ where there is no answer
  * [:kept]      with why: five numbers for each part of a row: row, node, objects, space, variance
  */
 static VALUE

@@ -10,15 +10,17 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     require "objspace"
     # The chains of a profile. A path is a list of steps, root first.
     class Why
-      Step = Struct.new(:kind, :name, :class, :path, :line, :objects, :folded)
+      Step = Struct.new(:kind, :name, :class, :path, :line, :objects, :folded, :entries, :bound)
       attr_reader :raw, :kept
       def initialize(profile = GC.sample_profile(why: true))
         @profile = profile
         @raw = profile.raw
         @kept = HeapSample::MetaMessage.decode(@raw[:meta_message]).fetch("kept")
         texts = @raw[:texts]
-        @nodes = (@raw[:holders] || []).each_slice(8).to_a
-        @steps = @nodes.map { |_, kind, name, klass, path, line, objects, folded| Step.new(texts[kind], texts[name], texts[klass], texts[path], line, objects, folded) }
+        @nodes = (@raw[:holders] || []).each_slice(10).to_a
+        @steps = @nodes.map do |_, kind, name, klass, path, line, objects, folded, entries, bound|
+          Step.new(texts[kind], texts[name], texts[klass], texts[path], line, objects, folded, (entries if entries < 2**32 - 1), (texts[bound] if bound > 0))
+        end
       end
       def refused = @kept["refused"]
       def path(node)
@@ -130,6 +132,58 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       assert_include 256 * 1024..340 * 1024, by_root["OPEN"] / 40
       assert_include 256 * 1024..340 * 1024, by_root["ALSO"]
       why.sums.each { |row, parts| assert_in_delta row, parts, row * 1e-9 + 1e-6 }
+    RUBY
+  end
+
+  def test_entries_and_bounds_of_containers
+    assert_why(<<~'RUBY')
+      require "set"
+      require "tmpdir"
+      module ActiveSupport; class Duration; def initialize(seconds) = @value = seconds; end; end
+      class Cache
+        def initialize(items, **variables)
+          @items = items
+          variables.each { |name, value| instance_variable_set("@#{name}", value) }
+        end
+      end
+      class MySet < Set; end
+      def table(size) = leaves(size).to_h { |leaf| [leaf, leaf] }
+      def queue(queue, size) = leaves(size).each { |leaf| queue << leaf } && queue
+      ARRAY = leaves(300)
+      SMALL = {leaves: leaves, more: leaves}
+      LARGE = table(400)
+      SET = Set.new(leaves(410))
+      SUBCLASS = MySet.new(leaves(420))
+      QUEUE = queue(Thread::Queue.new, 430)
+      SIZED = queue(Thread::SizedQueue.new(500), 440)
+      KEYS = ObjectSpace::WeakKeyMap.new.tap { |map| ARRAY.each { |leaf| map[leaf] = leaves(3) } }
+      SEVERAL = [leaves(300), leaves(300)]
+      MAXIMUM = Cache.new(table(450), max_size: 1000)
+      TTL = Cache.new(leaves(460), cache_ttl: 60.5)
+      DURATION = Cache.new(Set.new(leaves(470)), expires_in: ActiveSupport::Duration.new(60))
+      UNLIMITED = Cache.new(leaves(480), max_size: nil, limit: Float::INFINITY, capacity: 0, ttl: "60", maxims: 7)
+      class Cache; @limit = 500; @all = leaves(490); end
+      profile = GC.sample_profile(why: true)
+      file, copy = %w[entries copy].map { |name| File.join(Dir.tmpdir, "#{name}-#{$$}.pb.gz") }
+      at_exit { File.delete(*[file, copy].select { |one| File.exist?(one) }) }
+      profile.save(file)
+      HeapSample::Profile.load(file).save(copy)
+      [profile.to_profile, HeapSample::Profile.load(file), HeapSample::Profile.load(copy)].each do |one|
+        edges = (1...one.holders.size).to_h { |node| [one.holders.path(node).drop(1).map(&:name), one.holders.edge(node)] }
+        facts = ->(*names) { edges.fetch(names).then { |edge| [edge.entries, edge.bound] } }
+        {"ARRAY" => 300, "SMALL" => 2, "LARGE" => 400, "SET" => 410, "SUBCLASS" => 420, "QUEUE" => 430, "KEYS" => 300}.each do |name, entries|
+          assert_equal [entries, nil], facts[name], name
+        end
+        assert_equal [440, "max of Thread::SizedQueue"], facts["SIZED"]
+        assert_equal [410, nil], facts["SET", "@hash of Set"]
+        assert_equal [nil, nil], facts["SEVERAL", "[] of Array"]
+        assert_equal [nil, nil], facts["MAXIMUM"]
+        assert_equal [450, "@max_size of Cache"], facts["MAXIMUM", "@items of Cache"]
+        assert_equal [460, "@cache_ttl of Cache"], facts["TTL", "@items of Cache"]
+        assert_equal [470, "@expires_in of Cache"], facts["DURATION", "@items of Cache"]
+        assert_equal [480, nil], facts["UNLIMITED", "@items of Cache"]
+        assert_equal [490, "@limit of class Cache"], facts["Cache", "@all of class Cache"]
+      end
     RUBY
   end
 

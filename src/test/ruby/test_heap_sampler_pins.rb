@@ -166,7 +166,7 @@ class TestHeapSamplerPins < Test::Unit::TestCase
       kept = Hash.new(0.0)
       raw[:kept].each_slice(5) { |row, _, _, space, _| kept[row] += space }
       rows.each_with_index { |row, index| assert_in_delta row[C[:inuse_space]] + row[C[:young_space]], kept[index], 1e-6 }
-      nodes = raw[:holders].each_slice(8).to_a
+      nodes = raw[:holders].each_slice(10).to_a
       list = nodes.find { |_, _, name,| raw[:texts][name] == "LIST" } or raise "no list"
       assert_equal 1, list[6]
     RUBY

@@ -67,7 +67,7 @@ class TestHeapSamplerShapes < Test::Unit::TestCase
       raw = GC.sample_profile(why: true).raw
       refused = HeapSample::MetaMessage.decode(raw[:meta_message])["kept"]["refused"]
       raise refused if refused
-      nodes = raw[:holders].each_slice(8).to_a
+      nodes = raw[:holders].each_slice(10).to_a
       texts, columns = raw[:texts], GC::SampleProfile.raw_columns
       raw[:kept].each_slice(5).filter_map do |row, node,|
         next unless texts[raw[:rows][row][columns[:class]]] == "Leaf"

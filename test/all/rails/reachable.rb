@@ -89,7 +89,7 @@ COLUMNS = GC::SampleProfile.raw_columns
 
 # Objects of each class: reached, and not.
 def walked(raw)
-  missed = raw[:holders].each_slice(8).with_index.filter_map { |node, index| index if raw[:texts][node[2]] == "(not reached)" }
+  missed = raw[:holders].each_slice(10).with_index.filter_map { |node, index| index if raw[:texts][node[2]] == "(not reached)" }
   raw[:kept].each_slice(5).with_object({}) do |(row, node, objects, *), found|
     name = raw[:texts][raw[:rows][row][COLUMNS[:class]]]
     counts = found[name == "Module" ? "Class" : name] ||= [0, 0]

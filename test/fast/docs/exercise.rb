@@ -145,7 +145,7 @@ total => {samples: Numeric}
 raw = now.raw.merge(meta: HeapSample::MetaMessage.decode(now.raw[:meta_message]).merge("kept" => {"refused" => nil, "objects" => 10, "ns" => 10}))
 texts = raw[:texts].size
 raw[:texts] += ["root", "(constants)", "constant", "KEPT", "element", "[] of Array"]
-raw[:holders] = [[0, 0, 1], [0, 2, 3], [1, 4, 5]].flat_map { |parent, kind, name| [parent, texts + kind, texts + name, 0, 0, 0, 1, 0] }
+raw[:holders] = [[0, 0, 1], [0, 2, 3], [1, 4, 5]].flat_map { |parent, kind, name| [parent, texts + kind, texts + name, 0, 0, 0, 1, 0, 2**32 - 1, 0] }
 raw[:kept] = raw[:rows].each_index.flat_map { |row| [row, 2, *raw[:rows][row].values_at(*%i[OBJECTS SPACE VARIANCE].map { |name| HeapSample::Columns.const_get(:"INUSE_#{name}") })] }
 known = HeapSample::Profile.from_raw(raw)
 why = known.why(since: earlier, full: true)
@@ -157,7 +157,7 @@ while (node = nodes.shift)
 end
 [read(known.holders), known.holders.each { |held| read(held) }, known.holders.of(known.table).all, known.holders.parent(3), known.holders.path(3), known.holders.nodes(3), known.holders.linked(3)]
 edge = known.holders.edge(3)
-[read(edge), edge == edge.dup, edge.names_owner_of?(edge), known.info.walk.then { |walk| read(walk) }, HeapSample::Walk.of(nil)]
+[read(edge), edge == edge.dup, read(edge.of_several), edge.names_owner_of?(edge), known.info.walk.then { |walk| read(walk) }, HeapSample::Walk.of(nil)]
 HeapSample::Holders.from_raw(nil, nil, raw[:texts], raw[:rows])
 nearest = known.nearest_holder
 [nearest.node(3), nearest.of_rows(known.table) { |_, estimate| estimate }, nearest.of_row(known.table.first), nearest.of(known.holders.all, told: true)].grep(HeapSample::NearestHolder::Answer).each { |answer| [read(answer), answer.to_s] }

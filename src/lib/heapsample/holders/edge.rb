@@ -36,14 +36,24 @@ module HeapSample
     attr_reader :path, :line
     # How many objects are linked by it to each other: a list, or a tree.
     attr_reader :repeats
+    # How many entries the container has to which the reference leads: an Array, Hash, Set, Thread::Queue, ObjectSpace::WeakMap or
+    # WeakKeyMap; nil if it leads to none, or to several.
+    attr_reader :entries
+    # The name of what limits that container, "@max_size of LruRedux::Cache"; nil if the heap walk found none.
+    attr_reader :bound
 
-    def initialize(name, kind, path = "", line = 0, repeats: nil)
+    def initialize(name, kind, path = "", line = 0, repeats: nil, entries: nil, bound: nil)
       @name = TemplateName.in(name.sub(REPEATS, ""), path)
       @repeats = repeats || name[REPEATS, 1]&.delete(",")&.to_i || 1
       @kind = kind
       @path = path
       @line = line
+      @entries = entries
+      @bound = bound
     end
+
+    # The same reference in several processes, whose containers differ.
+    def of_several = entries ? Edge.new(name, kind, path, line, repeats: repeats) : self
 
     # Is it a root's category, where a way begins?
     def root? = kind == ROOT
@@ -95,7 +105,8 @@ module HeapSample
 
     # JSON-ready.
     def to_h
-      {name: name, kind: kind, path: (path unless path.empty?), line: (line if line > 0), repeats: (repeats if repeats > 1)}.compact
+      {name: name, kind: kind, path: (path unless path.empty?), line: (line if line > 0), repeats: (repeats if repeats > 1), entries: entries,
+       bound: bound}.compact
     end
 
     # As a file has it.
@@ -112,7 +123,7 @@ module HeapSample
 
     def hash = key.hash
 
-    # What tells edges apart, however often they are repeated.
+    # What tells edges apart, however often they are repeated, and however many entries there are.
     def key = (@key ||= [kind, name, path, line])
   end
 end

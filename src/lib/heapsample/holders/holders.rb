@@ -24,9 +24,10 @@ module HeapSample
     end
 
     # What the sampler hands over: numbers for each node, and for each part of a row.
-    NODE_FIELDS = 8
+    NODE_FIELDS = 10
     HELD_FIELDS = 5
-    private_constant :NODE_FIELDS, :HELD_FIELDS
+    NO_ENTRIES = 2**32 - 1
+    private_constant :NODE_FIELDS, :HELD_FIELDS, :NO_ENTRIES
 
     # Array of Held.
     attr_reader :all
@@ -35,16 +36,17 @@ module HeapSample
     #   Holders.from_raw(nodes, kept, texts, rows) -> HeapSample::Holders or nil
     #
     # Takes what the sampler hands over (GC::SampleProfile#raw): +nodes+ (parent, kind, name, class, path, line, objects, folded
-    # ones; flattened; a root is its own parent), +kept+ (row, node, objects, space, variance; flattened), the texts and the rows
+    # ones, entries, bound; flattened; a root is its own parent), +kept+ (row, node, objects, space, variance; flattened), the texts and the rows
     # that they are indexes into.
     def self.from_raw(nodes, kept, texts, rows)
       return unless nodes && kept
 
       parents, edges, classes, linked = [0], [nil], [""], [nil]
-      nodes.each_slice(NODE_FIELDS).with_index do |(parent, kind, name, class_name, path, line, objects, folded), index|
+      nodes.each_slice(NODE_FIELDS).with_index do |(parent, kind, name, class_name, path, line, objects, folded, entries, bound), index|
         parents << (parent == index ? 0 : parent + 1)
         linked << objects
-        edges << Edge.new(texts[name], texts[kind], texts[path], line, repeats: (objects if folded > 0 && parent != index))
+        edges << Edge.new(texts[name], texts[kind], texts[path], line, repeats: (objects if folded > 0 && parent != index),
+                          entries: (entries unless entries == NO_ENTRIES), bound: (texts[bound] if bound > 0))
         classes << texts[class_name]
       end
       held = kept.each_slice(HELD_FIELDS).map do |row, node, *figures|

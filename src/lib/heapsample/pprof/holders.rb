@@ -5,8 +5,9 @@ module HeapSample
   # reached on a chain of them.  Collects them while rows are read.
   class PprofHolders
     # Fields of Reference: the parent's place among the references, from 1, lower than its own; what it is called, of which
-    # kind, the file and line of its code; to how many objects it leads; and whether these are linked to each other by it.
-    PARENT, NAME, KIND, PATH, LINE, OBJECTS, REPEATS = *1..7
+    # kind, the file and line of its code; to how many objects it leads; and whether these are linked to each other by it; the
+    # entries of a container, and 1; and what limits that.
+    PARENT, NAME, KIND, PATH, LINE, OBJECTS, REPEATS, ENTRIES, BOUND = *1..9
     # Fields of Part: the reference's place; how much; and the class of the objects where it is not the row's.
     REFERENCE, FIGURES, CLASS = 1, [2, 3, 4].freeze, 5
 
@@ -18,13 +19,14 @@ module HeapSample
 
     # Takes a message Reference.
     def add(message)
-      fields = numbers(message, REPEATS)
+      fields = numbers(message, BOUND)
       raise Protobuf::Malformed, "a reference has no parent" if fields[PARENT] >= @parents.size
 
       @parents << fields[PARENT]
       @linked << fields[OBJECTS]
       @edges << Edge.new(text(fields[NAME]), text(fields[KIND]), text(fields[PATH]), fields[LINE].clamp(0, PprofReader::LINE_MAX),
-                         repeats: fields[REPEATS].zero? ? 1 : fields[OBJECTS])
+                         repeats: fields[REPEATS].zero? ? 1 : fields[OBJECTS],
+                         entries: (fields[ENTRIES] - 1 if fields[ENTRIES] > 0), bound: (text(fields[BOUND]) if fields[BOUND] > 0))
     end
 
     # Takes a message Part, of a row.

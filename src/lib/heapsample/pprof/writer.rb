@@ -170,7 +170,8 @@ module HeapSample
         edge = @holders.edge(node)
         repeats = edge.repeats > 1 && @holders.parent(node) > 0
         fields = [@holders.parent(node), string(edge.name), string(edge.kind), edge.path.empty? ? 0 : string(edge.path), edge.line,
-                  (repeats ? edge.repeats : @holders.linked(node) || 0), repeats ? 1 : 0]
+                  (repeats ? edge.repeats : @holders.linked(node) || 0), repeats ? 1 : 0,
+                  edge.entries ? edge.entries + 1 : 0, edge.bound ? string(edge.bound) : 0]
         message(PprofReader::Field::REFERENCE, fields.each_with_index.map { |value, index| number(index + 1, value) }.join)
       end.join
     end

@@ -78,7 +78,7 @@ module HeapSample
           return intern(0, EVICTED) if @edges.size >= NODES_MAX && edge != EVICTED
 
           @parents << parent
-          @edges << edge
+          @edges << edge.of_several
           @edges.size - 1
         end
       end
