@@ -70,7 +70,8 @@ module CountedSeries
 
   # The series with a walk in its last profile, and one in its first if +first+ is given. +holders+, +first+: edges by line of the row,
   # "LINE" => ["constant A::B", …]; nil: not reached; {["constant A", …] => 0.4, nil => 0.6}: of several ways the part of each. A way
-  # begins at "root (constants)", or at the root that it names.
+  # begins at "root (constants)", or at the root that it names. "constant CACHE #412, @max of Cache" leads to a container of 412 entries,
+  # which @max limits.
   def walked(series, holders, first: nil)
     profiles = series.to_a
     profiles[0] = with_walk(profiles[0], first) if first
@@ -96,11 +97,11 @@ module CountedSeries
   def way(nodes, text, edges)
     edges = edges.nil? ? ["root (not reached)"] : edges.first.start_with?("root ") ? edges : ["root (constants)", *edges]
     edges.each_with_index do |edge, index|
-      kind, name = edge.split(" ", 2)
-      number = nodes.size / 8
-      nodes.push(index.zero? ? number : number - 1, text[kind], text[name], 0, 0, 0, 1, 0)
+      kind, name, entries, bound = edge.match(/\A(\S+) (.*?)(?: #(\d+)(?:, (.*))?)?\z/m).captures
+      number = nodes.size / 10
+      nodes.push(index.zero? ? number : number - 1, text[kind], text[name], 0, 0, 0, 1, 0, entries ? entries.to_i : 2**32 - 1, bound ? text[bound] : 0)
     end
-    (nodes.size / 8) - 1
+    (nodes.size / 10) - 1
   end
 
   # One text of all that is printed, without line breaks.

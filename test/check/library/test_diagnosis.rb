@@ -140,6 +140,80 @@ class DiagnosisTest < Test
     end
   end
 
+  # --- entries ---
+
+  # 1 MiB a minute in a container that was there before, which is looked at in the first profile and in the last. +first+, +last+:
+  # how many entries; +limit+: what limits it; +left+: the part of what the first walk saw that is left.
+  def container(first, last, limit: nil, left: 1, edge: "ivar @seen of Inbox", inner: [])
+    grown = series(20) do |minute|
+      {slots: 20 + minute, rows: lambda { |build|
+        kept(build, LEAK, minute, 16, from: 2)
+        build.row(LEAK, "String", birth: 1, inuse: minute < 20 ? 40 : 40 * left) if left
+      }}
+    end
+    ways = [first, last].map { |entries|
+      ["constant INBOX", *([edge, *inner].then { |edges|
+        [*edges[0...-1], "#{edges.last} ##{entries}#{", #{limit}" if limit}"]
+      } if entries), "element [] of Array"]
+    }
+    walked(grown, {5 => ways[1]}, first: {5 => ways[0]}).diagnosis
+  end
+
+  test "a leak is confirmed by entries that are eight times as many, if none were removed and nothing limits them" do
+    confirmed = container(412, 3680)
+    assert_equal([:confirmed, :objects], [confirmed.state, confirmed.kind])
+    assert_equal({before: 412, now: 3680, removed: 0}, confirmed.to_h[:findings].first[:entries].except(:since))
+    text = flat(confirmed.text)
+    assert(text.include?("Its entries: 412 → 3,680 since 00:01:00 UTC (first walk), none removed."), text)
+    refute(text.include?("A cache that"), text)
+    assert_equal(:likely, container(412, 3000).state)
+    assert_equal(:likely, container(412, 3680, limit: "@max_size of Inbox").state)
+    assert_equal(:likely, container(412, 3680, left: 0.5).state)
+    assert_equal(:likely, leaking(20).diagnosis.state)
+  end
+
+  test "what may limit a container is named, and about how many entries were removed" do
+    text = flat(container(412, 3680, limit: "@max_size of Inbox", left: 0.5).text)
+    assert(text.include?("Its entries: 412 → 3,680 since 00:01:00 UTC (first walk), about 206 of the first removed. `@max_size of Inbox` may limit it."), text)
+  end
+
+  test "where the first walk saw too little to say what was removed, what was allocated first has to be there" do
+    few = container(4, 3680, left: nil)
+    assert_equal([:confirmed, nil], [few.state, few.findings.first.entries.gone])
+    assert(flat(few.text).include?("Its entries: 4 → 3,680 since 00:01:00 UTC (first walk)."), flat(few.text))
+    evicts = series(20) do |minute|
+      {slots: 20 + minute, rows: ->(build) { (2..minute).each { |birth| build.row(LEAK, "String", birth: (birth * EACH) - 5, inuse: birth > 15 ? 20 : 6) } }}
+    end
+    ways = [4, 3680].map { |entries| ["constant CACHE ##{entries}", "element [] of Array"] }
+    found = walked(evicts, {5 => ways[1]}, first: {5 => ways[0]}).diagnosis
+    assert_equal([:likely, true], [found.state, found.findings.first.entries.grew?(8)])
+  end
+
+  test "one walk gives the number of entries alone; the entries of what is inside a collection count for it" do
+    one = walked(leaking(20), {5 => ["constant CACHE #900", "element [] of Array"]}).diagnosis
+    assert_equal([:likely, {now: 900}], [one.state, one.to_h[:findings].first[:entries]])
+    assert(flat(one.text).include?("Its entries: 900."), flat(one.text))
+    assert_equal([:confirmed, 3680], container(412, 3680, inner: ["ivar @backend of Concurrent::Map"]).then { |found| [found.state, found.findings.first.entries.now] })
+    assert_nil(container(nil, nil).findings.first.entries)
+  end
+
+  test "a holder of less than half of the growth confirms nothing" do
+    two = series(20) { |minute| {slots: 20 + (3 * minute), rows: ->(build) { kept(build, LEAK, minute, 16); kept(build, OTHER, minute, 14); kept(build, CHURN, minute, 14) }} }
+    ways = [412, 3680].map { |entries| {5 => ["constant CACHE ##{entries}", "element [] of Array"], 8 => LIST, 9 => nil} }
+    assert_equal(:likely, walked(two, ways[1], first: ways[0]).diagnosis.state)
+  end
+
+  test "a table that doubled leads only while the entries in it grow" do
+    table = ["!/usr/bin/ruby st_init_table", "/srv/app/cache.rb:3 Cache#put"]
+    doubled = series(20) { |minute|
+      {slots: 20 + minute, rows: ->(build) {
+        kept(build, LEAK, minute, 4); build.blocks(table, "ruby", (minute < 12 ? 4 : 8) << 20, birth: (minute < 12 ? 5 : 125), inuse: 1)
+      }}
+    }
+    named = ->(first, last) { walked(doubled, {3 => ["constant CACHE ##{last}"]}, first: {3 => ["constant CACHE ##{first}"]}).diagnosis.findings.flat_map(&:lines).map { |line| line.place.line } }
+    assert_equal([[5], [3, 5]], [named[5000, 5010], named[5000, 9000]].map(&:sort))
+  end
+
   # --- native code ---
 
   GEM = "!/gems/gems/libxml-ruby-4.1.2/lib/libxml_ruby.so rxml_node_new"
@@ -178,7 +252,13 @@ class DiagnosisTest < Test
   end
 
   test "of blocks that were not touched it is said how much is resident" do
-    half = series(20) { |minute| {malloc: 30 + minute, rows: ->(build) { (1..minute).each { |birth| build.blocks(NATIVE, "libz.so.1", 60_000, birth: (birth * EACH) - 5, inuse: 16, alloc: 16, resident: 24_000) } }} }
+    half = series(20) { |minute|
+      {malloc: 30 + minute, rows: ->(build) {
+        (1..minute).each { |birth|
+          build.blocks(NATIVE, "libz.so.1", 60_000, birth: (birth * EACH) - 5, inuse: 16, alloc: 16, resident: 24_000)
+        }
+      }}
+    }
     text = flat(half.diagnosis.text)
     found = half.diagnosis.findings.first
     assert_close(0.4 * found.space, found.resident, 1e-6)

@@ -251,7 +251,8 @@ class WhyTest < Test
   end
 
   test "finalizers, and what C code has registered, are named, not what is below them" do
-    assert_equal("(finalizer)", named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hidden T_ARRAY)", "self self of Method#to_proc", "ivar @headers of Connection", "value {} value of Hash"]))
+    assert_equal("(finalizer)",
+named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hidden T_ARRAY)", "self self of Method#to_proc", "ivar @headers of Connection", "value {} value of Hash"]))
     assert_equal("(objects of C code)", named(leaves, ["root (VM)", "root (objects of C code)", "data earlier objects of (hidden T_DATA) ×3", "element [] of Array"]))
     assert_equal("@all of Log", named(leaves, ["root (VM)", "root (objects of C code)", "ivar @all of Log", "element [] of Array"]))
   end
@@ -259,7 +260,13 @@ class WhyTest < Test
   test "many variables of one class are one holder" do
     build = Build.new(interval: 4096)
     20.times { |line| build.row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 10, birth: line + 1) }
-    ways = ->(kind, name) { HeldBuild.new(build).tap { |held| 20.times { |line| held.way(line, ["constant Report", "#{kind} #{name % line}", "element [] of Array"]) } }.profile.then { |one| one.nearest_holder.of_rows(one.table).to_s } }
+    ways = ->(kind, name) {
+      HeldBuild.new(build).tap { |held|
+        20.times { |line|
+          held.way(line, ["constant Report", "#{kind} #{name % line}", "element [] of Array"])
+        }
+      }.profile.then { |one| one.nearest_holder.of_rows(one.table).to_s }
+    }
     assert_equal(["20 variables of class Report", "20 constants of Report"], [ways["cvar", "@@result_%d of class Report"], ways["constant", "Report::RESULT_%d"]])
   end
 

@@ -86,7 +86,7 @@ module HeapSample
     end
 
     def chosen
-      grown = @all.values.select { |line| line.certain? && line.stays? && (line.function || !Keys.machinery?(line.place)) && !page_list?(line) && !loaded?(line) }
+      grown = @all.values.select { |line| line.certain? && line.stays? && (line.function || !Keys.machinery?(line.place)) && !page_list?(line) && !loaded?(line) && !line.table_only? }
       least = PART_LEAST * grown.sum(&:space)
       grown.select { |line| line.space >= least }.sort_by { |line| -line.space }.first(MOST)
     end

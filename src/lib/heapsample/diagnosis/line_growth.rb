@@ -12,6 +12,8 @@ module HeapSample
     CONTAINER = 16
     # What stays has such a part of its growth, at least, in what was allocated first.
     FIRST_LEAST = 0.25
+    # Entries of a container grow if they are so many times as many.
+    ENTRIES_LEAST = 1.1
 
     # The line: a Place. Bytes, objects and samples by which it grew; their variance; and resident bytes.
     attr_reader :place, :space, :objects, :samples, :variance, :resident
@@ -21,6 +23,8 @@ module HeapSample
     attr_reader :classes, :libraries
     # What retains it, and what retains a part of it that is too small for that: a NearestHolder::Answer; nil if no walk found it.
     attr_accessor :holder, :partly
+    # The Walks that found it.
+    attr_accessor :walks
 
     def initialize(place)
       @place = place
@@ -55,6 +59,10 @@ module HeapSample
     def certain? = samples.positive? && space.positive? && space >= CERTAIN * error
     # Is it one container that is replaced by larger ones?
     def container? = objects < CONTAINER && samples.positive?
+    # The Walks::Entries of the container that is its holder; nil if it is none.
+    def entries = @entries ||= (walks.entries(holder) if walks && holder&.kept?)
+    # Is it a table that became larger, though its entries did not become more?
+    def table_only? = container? && !entries&.before.nil? && !entries.grew?(ENTRIES_LEAST)
     # Does what came stay? Of what comes and goes, all is new.
     def stays? = container? || parts.first + (Statistics::Z * error / 2) >= FIRST_LEAST * space / PARTS
 
@@ -66,6 +74,7 @@ module HeapSample
     def subject = app_line || (place.path.empty? && function ? Place.new("", nil, function.to_s) : place)
     # The class that most of it is of; nil if it is blocks of malloc.
     def class_name = classes.reject { |name, _| name == ClassMix::MALLOC }.max_by { |name, bytes| [bytes, name] }&.first
+
     # The native function that most of it was allocated for, a Frame: no function of Ruby, nor one that allocates for its caller.
     # nil if Ruby allocated for itself.
     def function

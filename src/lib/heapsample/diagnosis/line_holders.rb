@@ -31,6 +31,7 @@ module HeapSample
     # Gives a line its holder, or what retains a part of it.
     def add_to(line)
       rows = by_line[line.place] or return
+      line.walks = @walks
       told = @nearest.of_rows(rows, told: true)
       guess = told && guess?(told, line) ? told : nil
       known = told if told && !guess && (told.samples >= SAMPLES_LEAST || told.objects < SAMPLES_LEAST)

@@ -7,7 +7,8 @@ module HeapSample
   # is one of STATES:
   #
   # [confirmed] a leak: growth is certain and even, and there are many times as many threads or fibers as at first,
-  #             which no pool explains
+  #             which no pool explains; or as many entries in the container that retains most of it, which nothing limits and
+  #             from which nothing was removed, which no cache explains
   # [likely]    a leak: growth is certain and even; a cache that takes longer to fill looks the same
   # [grows]     growth is certain, but a guard of the Verdict fails, which #guard names
   # [ended]     it grew as a leak does, and not since, though work went on
@@ -27,7 +28,7 @@ module HeapSample
     ALONE = 0.9
     # What is no reason for too few major GCs: keys of ForcedWork::WHY.
     NO_REASON = %i[ended not_needed].freeze
-    # Threads and fibers that are so many times as many as at first are no pool that fills.
+    # Threads and fibers that are so many times as many as at first are no pool that fills; entries, no cache.
     MANY = 8
 
     # An Array of Series: one, or several processes that run the same code.
@@ -202,7 +203,13 @@ module HeapSample
       state == :likely && confirmed? ? :confirmed : state
     end
 
-    def confirmed? = growing.any? { |count| !count.bytes? && count.points.last.size >= MANY * count.points.first.size }
+    def confirmed?
+      threads = growing.reject(&:bytes?)
+      return threads.any? { |count| count.points.last.size >= MANY * count.points.first.size } if threads.any?
+
+      finding = findings.first
+      !finding.nil? && finding.space * finding.share_held >= grew / 2 && finding.grows_without_limit?(MANY)
+    end
 
     def judged_from
       first = growing.first || counts[:slots] || counts.all.first

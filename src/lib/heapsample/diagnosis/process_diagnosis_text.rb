@@ -84,7 +84,7 @@ module HeapSample
     # What else is known of a finding, an Array of sentences.
     def facts(finding)
       partly = finding.line.partly
-      [*("At least #{bytes(partly.space)} of it is retained by #{Printable.code(@layout.holder(partly))}." if partly),
+      [*entries(finding.entries), *("At least #{bytes(partly.space)} of it is retained by #{Printable.code(@layout.holder(partly))}." if partly),
        *("#{bytes([finding.resident, 0].max)} of it is resident: the rest was allocated and never touched." if finding.resident < TOUCHED_LEAST * finding.space)]
     end
 
@@ -172,7 +172,19 @@ module HeapSample
     def first_place
       finding = findings.first or return ""
       most = finding.space >= MOST * total ? "Most of it" : "The largest part (#{@layout.percent(finding.space / total)})"
-      " #{most} is from #{@layout.subject(finding.line.subject)}#{", #{retained(finding)}" if finding.holder&.kept?}#{", allocated by #{function(finding)}; no reference to it was found" if finding.lost?}."
+      how = if finding.holder&.kept? then ", #{retained(finding)}"
+            elsif finding.lost? then ", allocated by #{function(finding)}; no reference to it was found"
+            end
+      " #{most} is from #{@layout.subject(finding.line.subject)}#{how}."
+    end
+
+    # "Its entries: 412 → 3,680 since 09:01:10 UTC (first walk), none removed." "`@max_size of Cache` may limit it."
+    def entries(entries)
+      return [] unless entries
+
+      removed = entries.none_removed? ? ", none removed" : entries.gone ? ", about #{@layout.count(entries.removed)} of the first removed" : ""
+      since = entries.before ? "#{@layout.count(entries.before)} → #{@layout.count(entries.now)} since #{entries.since.utc.strftime("%T")} UTC (first walk)#{removed}" : @layout.count(entries.now)
+      ["Its entries: #{since}.", *("#{Printable.code(@layout.name(entries.bound))} may limit it." if entries.bound)]
     end
 
     def known_in = @layout.duration(@diagnosis.seconds_to_know)
@@ -247,7 +259,9 @@ module HeapSample
 
     def paragraph(finding, index)
       cells = finding.lines.first(LINES).map { |line| cells(line) }
-      [*@layout.title("#{index + 1}. #{heading(finding)}"), *facts(finding).flat_map { |fact| @layout.sentence(fact) }, *@layout.table(COLUMNS, cells), *@layout.more(finding.lines.size - LINES), *StackText.section([["it", finding.line.stack]], @layout),
+      [*@layout.title("#{index + 1}. #{heading(finding)}"), *facts(finding).flat_map { |fact|
+        @layout.sentence(fact)
+      }, *@layout.table(COLUMNS, cells), *@layout.more(finding.lines.size - LINES), *StackText.section([["it", finding.line.stack]], @layout),
        *step_lines(finding_step(finding))]
     end
 

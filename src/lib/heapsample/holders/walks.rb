@@ -8,6 +8,25 @@ module HeapSample
     SHARE_LEAST = 1 / 3.0
     # One sample is chance.
     SAMPLES_LEAST = 2
+    # Fewer samples do not say what was removed.
+    REMOVED_SAMPLES = 5
+    # Containers within containers, as the Hash of a Concurrent::Map.
+    WITHIN_MOST = 3
+
+    # How many entries a container had at the first walk and at the last, what limits it ("@max_size of Cache", or nil), when
+    # the first walk was made, and the part of what it had then that was removed since, by samples. +before+, +since+ and +gone+ are
+    # nil where they are not known.
+    Entries = Struct.new(:before, :now, :bound, :since, :gone) do
+      # About how many were removed.
+      def removed = gone && (gone * before).round
+      # Is the part too small for what the samples can say?
+      def none_removed? = !gone.nil? && gone < 0.1
+      # Did it grow by this factor?
+      def grew?(factor) = !before.nil? && now >= factor * [before, 1].max
+
+      # JSON-ready.
+      def to_h = {before: before, now: now, bound: bound, since: since&.utc, removed: removed}.compact
+    end
 
     # The Profile with the last walk.
     attr_reader :last
@@ -42,7 +61,36 @@ module HeapSample
       ways.sum { |path, estimate| path.any? { |edge| edge.key == local } ? estimate.space : 0 } >= SHARE_LEAST * ways.sum { |_, estimate| estimate.space }
     end
 
+    # The Entries of the container to which an answer's path leads; nil if it leads to no container.
+    def entries(answer)
+      now = container(last.holders, nodes(last.holders, answer.path)) or return
+      before = container(first.holders, nodes(first.holders, answer.path)) if first
+      before ? Entries.new(before.entries, now.entries, now.bound || before.bound, first.info.taken, gone(answer)) : Entries.new(nil, now.entries, now.bound)
+    end
+
     private
+
+    # The Edge with entries: one of these nodes', or within what they lead to.
+    def container(holders, nodes, levels = WITHIN_MOST)
+      edges = nodes.map { |node| holders.edge(node) }.select(&:entries)
+      return edges.max_by(&:entries) if edges.any? || nodes.empty? || levels.zero?
+
+      container(holders, nodes.flat_map { |node| inner(holders, node) }, levels - 1)
+    end
+
+    # References of a collection of anything to what it consists of, not to its entries.
+    def inner(holders, node)
+      (1...holders.size).select { |one| holders.parent(one) == node && holders.edge(one).then { |edge| edge.generic? && !Edge::ENTRIES.include?(edge.kind) } }
+    end
+
+    # The part of what the first walk found below a reference that the last one did not find there; nil if that was too little.
+    def gone(answer)
+      there, left = [first, last].map do |profile|
+        below = below(profile.holders, answer.path)
+        Estimate.sum(profile.holders.select { |held| below[held.node] && held.row[Columns::BIRTH_GC].to_i <= first.info.gc_count }.map(&:estimate))
+      end
+      (1 - (left.objects / there.objects)).clamp(0, 1) if there.samples >= REMOVED_SAMPLES
+    end
 
     # Holders::Held of what the first walk found that a major GC had found alive, by the Place of the line.
     def by_line = @by_line ||= Keys.new(first, :line).then { |keys| first.holders.select { |held| held.row[Columns::INUSE_SAMPLES].positive? }.group_by { |held| keys.of(held.row) } }
