@@ -75,15 +75,8 @@ module HeapSample
     # The class that most of it is of; nil if it is blocks of malloc.
     def class_name = classes.reject { |name, _| name == ClassMix::MALLOC }.max_by { |name, bytes| [bytes, name] }&.first
 
-    # The native function that most of it was allocated for, a Frame: no function of Ruby, nor one that allocates for its caller.
-    # nil if Ruby allocated for itself.
-    def function
-      return @function if defined?(@function)
-
-      frame = stack.take_while(&:native?).find { |one| !one.hands_on? && (AccountGrowth::RUBY_FILE.match?(one.library) || !GemName::COMMON.match?(one.library)) }
-      @function = (frame unless frame && AccountGrowth::RUBY_FILE.match?(frame.library))
-    end
-
+    # The native function that most of it was allocated for: see CameBy::Stack#function.
+    def function = @function ||= heaviest&.function
     # The gem whose extension led to that function, "nokogiri-1.16.0"; nil if there is none.
     def gem = heaviest&.extension
     # The shared library that asked for most of it; nil of heap slots.

@@ -84,7 +84,7 @@ module HeapSample
     # What else is known of a finding, an Array of sentences.
     def facts(finding)
       partly = finding.line.partly
-      [*entries(finding.entries), *("At least #{bytes(partly.space)} of it is retained by #{Printable.code(@layout.holder(partly))}." if partly),
+      [*finding.entries&.sentences(@layout), *("At least #{bytes(partly.space)} of it is retained by #{Printable.code(@layout.holder(partly))}." if partly),
        *("#{bytes([finding.resident, 0].max)} of it is resident: the rest was allocated and never touched." if finding.resident < TOUCHED_LEAST * finding.space)]
     end
 
@@ -176,15 +176,6 @@ module HeapSample
             elsif finding.lost? then ", allocated by #{function(finding)}; no reference to it was found"
             end
       " #{most} is from #{@layout.subject(finding.line.subject)}#{how}."
-    end
-
-    # "Its entries: 412 → 3,680 since 09:01:10 UTC (first walk), none removed." "`@max_size of Cache` may limit it."
-    def entries(entries)
-      return [] unless entries
-
-      removed = entries.none_removed? ? ", none removed" : entries.gone ? ", about #{@layout.count(entries.removed)} of the first removed" : ""
-      since = entries.before ? "#{@layout.count(entries.before)} → #{@layout.count(entries.now)} since #{entries.since.utc.strftime("%T")} UTC (first walk)#{removed}" : @layout.count(entries.now)
-      ["Its entries: #{since}.", *("#{Printable.code(@layout.name(entries.bound))} may limit it." if entries.bound)]
     end
 
     def known_in = @layout.duration(@diagnosis.seconds_to_know)

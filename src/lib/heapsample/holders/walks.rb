@@ -24,6 +24,13 @@ module HeapSample
       # Did it grow by this factor?
       def grew?(factor) = !before.nil? && now >= factor * [before, 1].max
 
+      # "Its entries: 412 → 3,680 since 09:01:10 UTC (first walk), none removed." "`@max_size of Cache` may limit it."
+      def sentences(layout)
+        change = "#{layout.count(before)} → #{layout.count(now)} since #{since.utc.strftime("%T")} UTC (first walk)" if before
+        gone = ", #{none_removed? ? "none" : "about #{layout.count(removed)} of the first"} removed" if self.gone
+        ["Its entries: #{change || layout.count(now)}#{gone}.", *("#{Printable.code(layout.name(bound))} may limit it." if bound)]
+      end
+
       # JSON-ready.
       def to_h = {before: before, now: now, bound: bound, since: since&.utc, removed: removed}.compact
     end
