@@ -92,6 +92,7 @@ module HeapSample
   autoload :AccountText, "#{here}/account/account_text"
   autoload :Alive, "#{here}/account/alive"
   autoload :AliveText, "#{here}/account/alive_text"
+  autoload :PiledUp, "#{here}/account/piled_up"
   autoload :Population, "#{here}/account/population"
   autoload :AccountGrowth, "#{here}/account/account_growth"
 

@@ -33,7 +33,7 @@ module CountedSeries
     HeapSample::Series.new((1..count).map { |minute| profile(ring, minute, {pid: pid, majors: majors, every: every, limit: limit}, meta, **block.call(minute)) })
   end
 
-  def profile(ring, minute, options, meta, slots: 20, malloc: 30, mapped: 0, free: 4, threads: nil, fibers: nil, rows: nil, **more)
+  def profile(ring, minute, options, meta, slots: 20, malloc: 30, mapped: 0, free: 4, threads: nil, fibers: nil, rows: nil, parts: {}, **more)
     now = Build::STARTED + (minute * options[:every] * SECOND)
     ring << [minute * EACH, now - SECOND, minute * WORK, (slots * MIB).to_i, malloc && (malloc * MIB).to_i] if options[:majors]
     build = Build.new(interval: UNIT, majors: (ring.dup if options[:majors] != nil), **{
@@ -41,14 +41,15 @@ module CountedSeries
       "taken_ns" => now, "objects" => minute * WORK, "reason" => "periodic",
       "gc" => {"count" => minute * EACH, "major" => options[:majors] ? minute : 0, "minor" => minute * (EACH - 1),
                "last_major_ns" => (now - SECOND if options[:majors]), "last_major_gc" => (minute * EACH if options[:majors])},
-      "account" => account(slots, malloc || 0, mapped, free).merge(options[:limit]), "alive" => alive(threads, fibers)
+      "account" => account(slots, malloc || 0, mapped, free, parts).merge(options[:limit]), "alive" => alive(threads, fibers)
     }.merge(meta, more.transform_keys(&:to_s)))
     rows&.call(build)
     build.profile
   end
 
-  def account(slots, malloc, mapped, free)
-    parts = {"slots_live" => slots, "slots_free" => free, "malloc_live" => malloc, "malloc_waste" => 1, "stacks" => 0.2, "code_and_files" => 10, "unattributed" => mapped}
+  # +more+: other parts of the account.
+  def account(slots, malloc, mapped, free, more = {})
+    parts = {"slots_live" => slots, "slots_free" => free, "malloc_live" => malloc, "malloc_waste" => 1, "stacks" => 0.2, "code_and_files" => 10, "unattributed" => mapped, **more}
     parts.transform_values { |size| (size * MIB).to_i }.then { |sizes| sizes.merge("rss" => sizes.values.sum) }
   end
 
@@ -72,13 +73,14 @@ module CountedSeries
   # "LINE" => ["constant A::B", …]; nil: not reached; {["constant A", …] => 0.4, nil => 0.6}: of several ways the part of each. A way
   # begins at "root (constants)", or at the root that it names. "constant CACHE #412, @max of Cache" leads to a container of 412 entries,
   # which @max limits.
-  def walked(series, holders, first: nil)
+  def walked(series, holders, first: nil, walk: {})
     profiles = series.to_a
     profiles[0] = with_walk(profiles[0], first) if first
-    HeapSample::Series.new([*profiles[0...-1], with_walk(profiles[-1], holders)])
+    HeapSample::Series.new([*profiles[0...-1], with_walk(profiles[-1], holders, walk)])
   end
 
-  def with_walk(profile, holders)
+  # +walk+: what else the file says of the walk.
+  def with_walk(profile, holders, walk = {})
     texts = profile.texts.dup
     nodes, kept = [], []
     text = ->(words) { texts.index(words) || (texts << words).size - 1 }
@@ -89,7 +91,7 @@ module CountedSeries
       line = profile.stacks.stack(row[HeapSample::Columns::STACK]).find { |frame| !frame.native? && ends.key?(frame.lineno) }&.lineno or next
       ends[line].each { |node, part| kept.push(index, node, *%i[OBJECTS SPACE VARIANCE].map { |figure| row[HeapSample::Columns.const_get(:"INUSE_#{figure}")] * part }) }
     end
-    HeapSample::Profile.new(meta: profile.meta.merge("kept" => {"refused" => nil}), texts: texts, stacks: profile.stacks, rows: profile.table,
+    HeapSample::Profile.new(meta: profile.meta.merge("kept" => {"refused" => nil, **walk}), texts: texts, stacks: profile.stacks, rows: profile.table,
                             holders: HeapSample::Holders.from_raw(nodes, kept, texts, profile.table))
   end
 

@@ -214,6 +214,50 @@ class DiagnosisTest < Test
     assert_equal([[5], [3, 5]], [named[5000, 5010], named[5000, 9000]].map(&:sort))
   end
 
+  # --- threads that pile up, and what is mapped ---
+
+  STUCK = {"name" => "waits for Thread::Queue", "path" => "/srv/app/worker.rb", "line" => 9, "threads" => 180, "space" => 1000}.freeze
+
+  def waiting(**walk)
+    threads = series(20) do |minute|
+      {threads: 10 * minute, slots: 20 + minute, free: 4 + (0.5 * minute), rows: lambda { |build|
+        kept(build, ["/srv/app/worker.rb:4 Worker#initialize"], minute, 1, class_name: "Thread::Queue")
+        kept(build, ["/srv/app/worker.rb:7 Worker#run"], minute, 4)
+        kept(build, OTHER, minute, 4)
+      }}
+    end
+    last = ["root (threads that can never wake)", "root waits for Thread::Queue"]
+    walked(threads, {4 => [*last, "self self of block in Worker#run", "ivar @inbox of Worker"], 7 => [*last, "local local rows of Worker#run"], 8 => LIST}, walk: walk).diagnosis
+  end
+
+  test "threads that pile up: how many, all memory that came with them, what they retain, and which object they wait for" do
+    found = waiting("stuck" => [STUCK])
+    text = flat(found.text)
+    assert(text.include?("With 190 more threads (10 → 200) RSS grew by 28.5 MiB: 19.0 MiB slots in use, 9.5 MiB free slots in heap pages, page headers."), text)
+    assert(text.include?("180 of them wait for `Thread::Queue` (`@inbox of Worker`) at /srv/app/worker.rb:9, and nothing else refers to it."), text)
+    retained = text[/They retain (\S+ \S+) of objects/, 1]
+    assert_equal("5.9 MiB", retained) # 19 minutes of 5 samples; what was there at first does not count
+    assert_equal([], found.text.shown)
+    assert(found.to_h[:evidence].any? { |sentence| sentence.start_with?("180 of them wait") })
+  end
+
+  test "an object that the threads do not name is left out, and so are fibers where threads pile up" do
+    other = flat(waiting("stuck" => [{**STUCK, "name" => "waits for Thread::Mutex"}]).text)
+    assert(other.include?("180 of them wait for `Thread::Mutex` at /srv/app/worker.rb:9, and"), other)
+    refute(flat(waiting("stuck" => [{**STUCK, "name" => "fiber waits for Thread::Queue"}]).text).include?("wait for"))
+    refute(flat(diagnosis(20) { |minute| {threads: 10 * minute} }.text).include?("They retain"))
+  end
+
+  test "mapped memory has the name of the part that grew, and no line of other memory" do
+    grows = {free: ->(minute) { {mapped: 2 * minute} }, files: ->(minute) { {parts: {"code_and_files" => 10 + (2 * minute)}} }, stacks: ->(minute) { {parts: {"stacks" => 2 * minute}} }}
+    names = grows.transform_values do |of|
+      found = diagnosis(20) { |minute| {**of[minute], rows: ->(build) { kept(build, OTHER, minute, 1) }} }
+      assert_equal([:mapped, []], [found.kind, found.findings])
+      found.text.sentence[/evenly|: (.*) grew by/, 1]
+    end
+    assert_equal({free: "memory that was mapped outside of malloc (mmap)", files: "mapped files", stacks: "memory of thread and fiber stacks"}, names)
+  end
+
   # --- native code ---
 
   GEM = "!/gems/gems/libxml-ruby-4.1.2/lib/libxml_ruby.so rxml_node_new"

@@ -150,6 +150,9 @@ module HeapSample
       [part, most] if part && growth["rss"].to_i >= 1 << 20 && most >= growth["rss"] / 2
     end
 
+    # The part of mapped memory that is most of its growth; nil if none is.
+    def mapped_part = account_growth.slice(*Counts::MAPPED).then { |parts| parts.max_by(&:last)&.first.then { |name| name if name && 2 * parts[name] > parts.values.sum(&:abs) } }
+
     # The profile in which most was in use, if that is a peak: a PeakUsage; else nil, and where several processes are judged.
     def peak
       return if judged.size > 1
@@ -225,7 +228,10 @@ module HeapSample
       Curve.new(steps, known.map { |info| info.account.rss }).slopes(0)[1]
     end
 
+    # Of what is mapped there are no samples.
     def find
+      return [] if growing.any? && growing.all? { |count| count.kind == :mapped }
+
       layout = Layout.new
       Finding.all(lines.lines) { |answer| layout.holder(answer) }
     end

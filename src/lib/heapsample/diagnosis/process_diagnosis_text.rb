@@ -10,6 +10,8 @@ module HeapSample
     LINES = 5
     COLUMNS = [["grew", :right], ["95% interval", :right, 2], ["per hour", :right, 1], ["objects", :right, 3], ["samples", :right, 4], ["class", :left], ["line", :left]]
     COUNTS = {slots: "objects in heap slots", malloc: "malloc", mapped: "stacks and mappings", threads: "threads", fibers: "fibers"}
+    # Parts of what is mapped.
+    MAPPED = {"stacks" => "memory of thread and fiber stacks", "code_and_files" => "mapped files", "unattributed" => "memory that was mapped outside of malloc (mmap)"}
     # Why growth that is certain is no leak, and when more will be known.
     GUARDS = {
       late: "most of it came lately, and a job that takes long looks the same", slows: "it slows down, as a cache does that fills",
@@ -68,7 +70,7 @@ module HeapSample
     end
 
     # What speaks for it, an Array of sentences.
-    def evidence = [*counted, *limit, *(rss_parts unless @diagnosis.leak?)]
+    def evidence = [*counted, *(PiledUp.new(series, growing_threads.kind).sentences(@layout) if growing_threads), *limit, *(rss_parts unless @diagnosis.leak?)]
 
     # What to do next, an Array of sentences; a command is at the end.
     def advice = steps.map(&:to_s)
@@ -134,7 +136,7 @@ module HeapSample
       return threads if growing_threads
 
       verdicts = @diagnosis.grown_bytes
-      return "mapped memory grew by #{bytes(@diagnosis.grew)} in #{time}" if verdicts.all? { |count| count.kind == :mapped }
+      return "#{MAPPED.fetch(@diagnosis.mapped_part, "mapped memory")} grew by #{bytes(@diagnosis.grew)} in #{time}" if verdicts.all? { |count| count.kind == :mapped }
 
       "memory that survives major GCs grew by #{bytes(@diagnosis.grew)} in #{time}"
     end

@@ -28,6 +28,9 @@ module HeapSample
 
     module_function
 
+    # Is it what threads and fibers have?
+    def threads?(name) = name.start_with?("(threads")
+
     # Does a category of this name not say what retains what is below it?
     def silent?(name) = of(name)&.told? == false
 
