@@ -7,7 +7,8 @@ module HeapSample
   # is one of STATES:
   #
   # [confirmed] a leak: growth is certain and even, and there are many times as many threads or fibers as at first,
-  #             which no pool explains
+  #             which no pool explains; or as many entries in the container that retains most of it, which nothing limits and
+  #             from which nothing was removed, which no cache explains
   # [likely]    a leak: growth is certain and even; a cache that takes longer to fill looks the same
   # [grows]     growth is certain, but a guard of the Verdict fails, which #guard names
   # [ended]     it grew as a leak does, and not since, though work went on
@@ -27,7 +28,7 @@ module HeapSample
     ALONE = 0.9
     # What is no reason for too few major GCs: keys of ForcedWork::WHY.
     NO_REASON = %i[ended not_needed].freeze
-    # Threads and fibers that are so many times as many as at first are no pool that fills.
+    # Threads and fibers that are so many times as many as at first are no pool that fills; entries, no cache.
     MANY = 8
 
     # An Array of Series: one, or several processes that run the same code.
@@ -149,6 +150,9 @@ module HeapSample
       [part, most] if part && growth["rss"].to_i >= 1 << 20 && most >= growth["rss"] / 2
     end
 
+    # The part of mapped memory that is most of its growth; nil if none is.
+    def mapped_part = account_growth.slice(*Counts::MAPPED).then { |parts| parts.max_by(&:last)&.first.then { |name| name if name && 2 * parts[name] > parts.values.sum(&:abs) } }
+
     # The profile in which most was in use, if that is a peak: a PeakUsage; else nil, and where several processes are judged.
     def peak
       return if judged.size > 1
@@ -208,7 +212,13 @@ module HeapSample
       state == :likely && confirmed? ? :confirmed : state
     end
 
-    def confirmed? = growing.any? { |count| !count.bytes? && count.points.last.size >= MANY * count.points.first.size }
+    def confirmed?
+      threads = growing.reject(&:bytes?)
+      return threads.any? { |count| count.points.last.size >= MANY * count.points.first.size } if threads.any?
+
+      finding = findings.first
+      !finding.nil? && finding.space * finding.share_held >= grew / 2 && finding.grows_without_limit?(MANY)
+    end
 
     def judged_from
       first = growing.first || counts[:slots] || counts.all.first
@@ -224,7 +234,10 @@ module HeapSample
       Curve.new(steps, known.map { |info| info.account.rss }).slopes(0)[1]
     end
 
+    # Of what is mapped there are no samples.
     def find
+      return [] if growing.any? && growing.all? { |count| count.kind == :mapped }
+
       layout = Layout.new
       Finding.all(lines.lines) { |answer| layout.holder(answer) }
     end
