@@ -39,7 +39,7 @@ class TestHeapSamplerGuest < Test::Unit::TestCase
     env = {"TMPDIR" => @dir, "XDG_RUNTIME_DIR" => nil, "RUBY_HEAP_SAMPLE" => settings, **env}
     out = IO.popen([env, EnvUtil.rubybin, "-W0", "--disable=gems", "-e", PRELUDE + script, err: [:child, :out]], "r+") do |io|
       io.close_write
-      Thread.new { sleep timeout; Process.kill(:KILL, io.pid) rescue nil }.then { |guard| io.read.tap { guard.kill } }
+      Thread.new { sleep EnvUtil.apply_timeout_scale(timeout); Process.kill(:KILL, io.pid) rescue nil }.then { |guard| io.read.tap { guard.kill } }
     end
     out
   end

@@ -12,7 +12,8 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     class Why
       Step = Struct.new(:kind, :name, :class, :path, :line, :objects, :folded, :entries, :bound)
       attr_reader :raw, :kept
-      def initialize(profile = GC.sample_profile(why: true))
+      # With 120 s for the walk in place of 30: a busy machine may need them.
+      def initialize(profile = GC.sample_profile(why: 120))
         @profile = profile
         @raw = profile.raw
         @kept = HeapSample::MetaMessage.decode(@raw[:meta_message]).fetch("kept")

@@ -235,6 +235,7 @@ class TestHeapSamplerMajors < Test::Unit::TestCase
         assert_equal %w[asked agent].push("for must be agent").inspect, reading.read.chomp
         Process.wait(pid)
         1200.times { Dir["#{ENV["DIR"]}/*-#{$$}.pb.gz"].any? && Dir["#{ENV["DIR"]}/*-at-rss*"].any? ? break : sleep(0.1) }
+        sleep 1.1       # the profile at exit has another name then
       RUBY
       require "heapsample"
       reasons = Dir["#{dir}/*.pb.gz"].sort.to_h { |file| [file, HeapSample::Profile.load(file).info.reason] }
@@ -261,7 +262,8 @@ class TestHeapSamplerMajors < Test::Unit::TestCase
         require "heapsample"
         infos = Dir["#{dir}/*.pb.gz"].sort.map { |file| HeapSample::Profile.load(file).info }.select { |info| info.parent_id == $$ && info.reason == "periodic" }
         assert_operator infos.map { |info| info.forced.last }.count(why), :>=, 2, infos.map { |info| info.forced.last }.inspect
-        assert_equal 1, infos.map { |info| info.majors.last&.gc }.uniq.size
+        # On a busy machine the first profile may be made before the program begins to wait.
+        assert_equal 1, infos.select { |info| info.forced.last == why }.map { |info| info.majors.last&.gc }.uniq.size
       end
     end
   end

@@ -165,7 +165,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
   end
 
   def test_others_are_answered_during_a_walk
-    running("$kept = Array.new(2_500_000) { Object.new }; ready; sleep", settings: "interval=64k,output=none", hidden: true) do |process|
+    running("$kept = Array.new(1_500_000) { Object.new }; ready; sleep", settings: "interval=64k,output=none", hidden: true) do |process|
       asked = Thread.new { process.profile(why: true, diagnose: "50%") }
       sleep 0.01 until walking?(process.pid)
       # So many in the time of one walk that none of them waited for its end.
