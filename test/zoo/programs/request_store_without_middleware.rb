@@ -5,7 +5,7 @@
 # line: request_store
 # keeper: request_store
 # gems: request_store 1.7.0
-# rate: 1600000
+# rate: 1500000
 require_relative "../load"
 require "request_store"
 
