@@ -14,7 +14,10 @@ class HostMonitor
     alerts = []
     Load.run(40) do |n|
       values = check(@hosts[n % @hosts.size], n)
-      alerts << Alert.new("host-#{n % @hosts.size}", values.max, values.map { |value| "load #{value} at check #{n}" }) if values.max > 10 # LEAK KEEPER
+      next if values.max <= 10
+
+      alert = Alert.new("host-#{n % @hosts.size}", values.max, values.map { |value| "load #{value} at check #{n}" }) # LEAK
+      alerts << alert # LEAK KEEPER
     end
     puts alerts.size
   end

@@ -2,7 +2,7 @@
 # variable of its block.
 #
 # kind: leak
-# keeper: seen, Fiber
+# keeper: seen, filter
 # rate: 310000
 require_relative "../load"
 

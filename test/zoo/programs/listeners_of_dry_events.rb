@@ -21,7 +21,9 @@ class Checkout
   def initialize(number)
     @number = number
     @lines = Array.new(70) { |i| { title: "article #{i} for customer #{number}", price: i * 1.1 } } # LEAK
-    SHOP.subscribe("stock.empty") { |event| @lines.reject! { |line| line[:title] == event[:title] } } # LEAK KEEPER
+    SHOP.subscribe("stock.empty") do |event| # LEAK KEEPER
+      @lines.reject! { |line| line[:title] == event[:title] }
+    end
   end
 
   def page = @lines.map { |line| "<li>#{line[:title]}: #{line[:price]}</li>" }.join

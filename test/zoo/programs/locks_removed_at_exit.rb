@@ -13,7 +13,9 @@ class Import
     @number = number
     @rows = Array.new(80) { |i| "#{number};article #{i};#{i * 1.5}" } # LEAK
     LOCKS[number] = true
-    at_exit { LOCKS.delete(@number) } # LEAK KEEPER
+    at_exit do # LEAK KEEPER
+      LOCKS.delete(@number)
+    end
   end
 
   def run

@@ -19,9 +19,11 @@ class Job
   end
 
   def start
-    SELECTOR.register(@reader, :r).value = self # LEAK KEEPER
+    monitor(@reader).value = self # LEAK
     @writer << "started"
   end
+
+  def monitor(pipe) = SELECTOR.register(pipe, :r) # LEAK KEEPER
 
   def finish
     SELECTOR.deregister(@reader)

@@ -19,7 +19,8 @@ class Product
   end
 
   def price=(price)
-    @history << { from: @price, to: price, at: Load.seconds, reason: "changed by import #{price} of product #{@number}" } # LEAK KEEPER
+    change = { from: @price, to: price, at: Load.seconds, reason: "changed by import #{price} of product #{@number}" } # LEAK
+    @history << change # LEAK KEEPER
     @price = price
   end
 

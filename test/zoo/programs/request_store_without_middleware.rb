@@ -5,7 +5,7 @@
 # line: request_store
 # keeper: request_store
 # gems: request_store 1.7.0
-# rate: 1600000
+# rate: 1700000
 require_relative "../load"
 require "request_store"
 
@@ -13,9 +13,11 @@ class User
   def initialize(id) = @id = id
 
   def permissions
-    RequestStore.store[:"permissions_#{@id % 50}"] ||= {}
-    RequestStore.store[:"permissions_#{@id % 50}"][@id] ||= Array.new(50) { |i| { resource: "folder/#{i}/of/user/#{@id}", actions: %w[read write].first(1 + (i % 2)) } } # LEAK KEEPER
+    key = :"permissions_#{@id}"
+    RequestStore.store[key] ||= Array.new(50) { |i| permission(i) } # LEAK KEEPER
   end
+
+  def permission(folder) = { resource: "folder/#{folder}/of/user/#{@id}", actions: %w[read write].first(1 + (folder % 2)) } # LEAK
 
   def may?(action) = permissions.count { |one| one[:actions].include?(action) } # LEAK
 end

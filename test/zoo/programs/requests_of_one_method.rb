@@ -2,7 +2,7 @@
 # has an array of requests for each client, and a client is never removed.
 #
 # kind: leak
-# keeper: requests_by_client, serve, Object#serve
+# keeper: requests_by_client
 # starts: 8
 # rate: 1600000
 require_relative "../load"

@@ -16,8 +16,10 @@ class Export
   SOURCE = "<xsl:stylesheet version='1.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'>" \
            "<xsl:template match='/'><out><xsl:apply-templates select='//item/*'/></out></xsl:template>#{RULES}</xsl:stylesheet>".freeze
 
+  def self.compiled = Nokogiri::XSLT(SOURCE) # LEAK
+
   def self.stylesheet(partner, time)
-    @@stylesheets["#{partner}/#{time}"] ||= Nokogiri::XSLT(SOURCE) # LEAK KEEPER
+    @@stylesheets["#{partner}/#{time}"] ||= compiled # LEAK KEEPER
   end
 
   def self.invoice(number)

@@ -16,9 +16,9 @@ class ProxyRequest
     @body = "field=#{number}&" * 500 # LEAK
   end
 
-  def start = EventMachine.add_timer(3600) { fail_with("timeout of #{@number}") } # LEAK KEEPER
+  def start = EventMachine.add_timer(3600) { time_out } # LEAK KEEPER
   def answer = @headers.map { |name, value| "#{name}: #{value}" }.join("\r\n") + @body[0, 200]
-  def fail_with(reason) = @failure = reason
+  def time_out = @failure = "timeout of #{@number}"
 end
 
 EventMachine.set_max_timers(200_000)

@@ -2,7 +2,7 @@
 # the minutes of the past stay in the Hash.
 #
 # kind: leak
-# keeper: totals, Thread
+# keeper: totals, CONSUMER
 # rate: 1600000
 require_relative "../load"
 
