@@ -102,10 +102,12 @@ module PageProfiles
   def diagnosis_of_walks
     figures = {bytes: 6 << 20, interval: [5 << 20, 7 << 20], bytes_per_hour: 12.0 * (1 << 20), objects: 1204.0, samples: 20}
     line = {line: "/srv/app/app/models/ticket/cache.rb:12 Ticket::Cache.store", class: "String", **figures}
-    holders = [{named: true, name: "@cache of Tickets", root: "(constants)", share: 0.91, entries: 1204, bound: "@max_size of LruRedux::Cache"},
+    holders = [{named: true, name: "@cache of Tickets", root: "(constants)", share: 0.91},
                {named: true, name: "@streams of Exporter", root: "(constants)", share: 0.7, owner: "Zlib::Deflate"},
                {named: false, name: "local x", root: "(machine stack of main thread)", share: 1.0}]
-    findings = holders.map { |holder| {kind: :objects, lost: false, holder: holder, lines: [line], **figures} }
+    findings = holders.map { |holder| {kind: :objects, lost: false, holder: holder, lines: [line], resident_bytes: 6 << 20, **figures} }
+    findings[0][:entries] = {before: 412, now: 1204, bound: "@max_size of LruRedux::Cache", removed: 0}
+    findings[1][:resident_bytes] = 2 << 20
     evidence = ["Objects in heap slots, at quarters of the time: 1.0 MiB, 2.0 MiB (exact, 20 points)."] * 3
     Diagnosed.new({state: :likely, processes: [{pids: [4711], judged: [4711], state: :likely, sentence: "Leak (likely): it grew.", grew: 18 << 20, findings: findings,
                                                 evidence: evidence, next: ["Look at what is added to `@cache of Tickets`. heapsample why /var/tmp/heap"] * 3}], warnings: []})
