@@ -183,7 +183,8 @@ export class App {
     const keepFocus = graph.contains(document.activeElement);
     const some = this.shownTree.root.width > 0;
     const { callers } = this.shownTree;
-    const all = this.state.get("small") === "all";
+    // What is searched for is never among the others.
+    const all = this.state.get("small") === "all" || this.wantedFrames !== null;
     this.look = new FrameLook(this.view, this.shownTree, this.wantedFrames);
     byId("callers").hidden = !callers || !some;
     if (callers && some) {

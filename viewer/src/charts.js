@@ -205,7 +205,7 @@ const marksOf = ({ majors, deploys, diagnosis, process }, from, to) => {
     // The deploy that ran already is at the left edge.
     deploys: deploys
       .filter(([at], i) => at <= to && !(deploys[i + 1]?.[0] <= from))
-      .map(([at, name]) => [Math.max(at, from), name]),
+      .map(([at, name]) => [Math.max(at, from), cut(visible(String(name)), 24)]),
   };
 };
 
@@ -246,8 +246,12 @@ const drawMarks = (svg, x, { judged, majors, deploys }) => {
       .attr("height", bottom - MARGIN.top);
   }
   lines("major", majors, MARGIN.top - 6, MARGIN.top);
-  const at = deploys.map(([at]) => at);
-  lines("deploy", at, 2, bottom);
+  lines(
+    "deploy",
+    deploys.map(([at]) => at),
+    2,
+    bottom,
+  );
   svg
     .selectAll("text.deploy")
     .data(deploys)
@@ -255,11 +259,12 @@ const drawMarks = (svg, x, { judged, majors, deploys }) => {
     .attr("class", "deploy")
     .attr("x", ([at]) => place(at) + 4)
     .attr("y", MARGIN.top + 10)
-    .text(([, name]) => cut(visible(String(name)), 24));
+    .text(([, name]) => name);
 };
 
 const drawAccounts = (element, accounts, parts, marks, on) => {
-  const said = `Memory of the process over time; ${count(marks.majors.length)} major GCs, deploys: ${marks.deploys.map(([, name]) => cut(visible(String(name)), 24)).join(", ") || "none"}`;
+  const deploys = marks.deploys.map(([, name]) => name).join(", ") || "none";
+  const said = `Memory of the process over time; ${count(marks.majors.length)} major GCs, deploys: ${deploys}`;
   const { svg, width } = svgIn(element, said);
   const names = Object.keys(parts);
   const times = accounts.map(({ at }) => new Date(at * 1000));

@@ -12,6 +12,7 @@ const CARDS = 3;
 const PART = 0.05;
 const LINES = 5;
 const STEPS = 2;
+const RESIDENT = 0.95; // below this part it is worth a word
 const LENGTH = 1000; // characters of a text; of a badge WORD
 const WORD = 40;
 const NOTHING = "–";
@@ -137,15 +138,18 @@ const subject = ({ holder, lost, lines }, on) => {
   return el("span", { className: "where" }, place(largest, on));
 };
 
-const facts = ({ kind, holder, lost, bytes: grew, objects, lines }, total, on) => {
+const facts = ({ kind, holder, entries, lost, bytes: grew, resident_bytes: resident, objects, lines }, total, on) => {
   const [largest] = some(lines);
   const list = [Object.hasOwn(KINDS, kind) ? KINDS[kind] : text(kind ?? "memory", WORD)];
   if (total > 0 && isNumber(grew)) list.push(`${percent(grew / total)} of what the samples found`);
   if (isNumber(objects)) list.push(`${count(objects)} objects`);
+  if (resident < RESIDENT * grew) list.push(`${bytes(resident)} of it resident`);
   if (holder?.named) {
     if (isNumber(holder.share)) list.push(`retains ${percent(holder.share)} of it`);
-    if (isNumber(holder.entries)) list.push(`${count(holder.entries)} entries`);
-    if (holder.bound) list.push(["bounded by ", el("code", {}, text(holder.bound))]);
+    const { before, now, bound, removed } = entries ?? { now: holder.entries, bound: holder.bound };
+    const change = `${isNumber(before) ? `${count(before)} → ` : ""}${isNumber(now) ? count(now) : ""} entries`;
+    if (isNumber(now)) list.push(`${change}${isNumber(removed) ? `, about ${count(removed)} removed` : ""}`);
+    if (bound) list.push(["may be limited by ", el("code", {}, text(bound))]);
     if (holder.owner) list.push(["inferred from the ", el("code", {}, text(holder.owner)), "s that own the memory"]);
   } else if (!lost) {
     list.push(holder ? ["retained by ", el("bdi", {}, text(holder.root))] : "no heap walk names what retains it");

@@ -109,7 +109,8 @@ export class Flame {
 
   // The longest of the labels that has room, which is given in characters.
   write(element, { labels, path }, room) {
-    const text = labels.find((label) => label.length <= room) || cutClass(labels[1], labels[2], Math.floor(room));
+    const text =
+      labels.slice(0, 2).find((label) => label.length <= room) || cutClass(labels[1], labels[2], Math.floor(room));
     element.textContent = path ? cutFront(labels[0], Math.max(1, Math.floor(room))) : text;
   }
 

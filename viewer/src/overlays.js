@@ -83,7 +83,7 @@ const TEXTS = [
   "In the growth, red grew and blue shrank by more than sampling explains in so many rows or frames (of the coloured ones 5% are wrong, on average); grey may be nothing. A frame is as wide as the changes of its stacks, whichever way they go, so what stays the same takes no room.",
   "Memory is charged to the nearest line of Ruby code. Callers start there; callees start at the root. A click on a line in the table marks it in the graph; a click on a class, type or gem shows that alone. The table follows the zoom.",
   "Frames of gems, of Ruby's library and of native code are folded between those of the application: one grey frame stands for all that lie there. A click on it shows them. Many small frames beside each other are one frame: other.",
-  "The address keeps what is shown: a link to it, or a bookmark, opens the same view of this file.",
+  "The address has what is shown: a link to it, or a bookmark, opens the same view of this file.",
 ];
 
 export const help = (dialog) => {

@@ -46,8 +46,8 @@ const CHECKS = {
 
 // What a change makes meaningless: a way through another tree, and what another process does not have.
 export const reset = (name) => {
-  if (name === "process") return { zoom: "", since: "0", age: "" };
-  return ["direction", "detail", "frames", "value", "since"].includes(name) ? { zoom: "" } : {};
+  const tree = ["process", "direction", "detail", "frames", "value", "since"].includes(name) ? { zoom: "" } : {};
+  return name === "process" ? { ...tree, since: "0", age: "" } : tree;
 };
 
 export class State {

@@ -88,7 +88,7 @@ export class Summary {
       gcs !== null ? `${count(gcs)} GCs` : "",
     ].filter((text) => text);
     const how = matched
-      ? "What was allocated or freed in between counts; memory that stayed adds nothing."
+      ? "Only what was allocated or freed in between counts."
       : sameRun
         ? "The sampling interval changed in between: totals are compared."
         : "Not of one session of one process: totals are compared.";

@@ -16,7 +16,7 @@ const orDash = (value) => (value > 0 ? bytes(value) : "–");
 
 // The columns that are seen, and how many more there are: seven, unless all are wanted or one of the others sorts.
 export const seenOf = (columns, all, sort) => {
-  const place = ({ name }) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
+  const place = ({ name }) => FIRST.indexOf(name) + 1 || FIRST.length + 1;
   const hidden = [...columns].sort((a, b) => place(a) - place(b)).slice(COLUMNS);
   const wanted = all || hidden.some(({ name }) => name === sort.replace("-", ""));
   return { seen: wanted ? columns : columns.filter((column) => !hidden.includes(column)), more: hidden.length };
@@ -26,6 +26,13 @@ export const seenOf = (columns, all, sort) => {
 export const columnsFor = (view) => {
   const { unit, totals } = view;
   const of = (name, title, cell, key) => ({ name, title, cell, key });
+  const sized = (field, title) =>
+    of(
+      field,
+      title,
+      (row) => orDash(row[field]),
+      (row) => row[field],
+    );
   const value = (row) => row.estimate.value(unit);
   const objects = of(
     "objects",
@@ -76,44 +83,17 @@ export const columnsFor = (view) => {
   const columns = [name, of("value", unit, (row) => size(row.estimate, unit), value), within, share, samples];
   if (unit === "bytes") columns.push(objects);
   if (view.value === "inuse") {
-    if (unit === "bytes" && view.groups.list.some((row) => isUntouched(row.estimate.space, row.resident))) {
-      columns.push(
-        of(
-          "resident",
-          "resident",
-          (row) => bytes(row.resident),
-          (row) => row.resident,
-        ),
-      );
-    }
+    if (unit === "bytes" && view.groups.list.some((row) => isUntouched(row.estimate.space, row.resident)))
+      columns.push(sized("resident", "resident"));
     // Free memory of heap pages, in equal parts to what lives on them; memory that a fork shared.
-    if (unit === "bytes") {
-      const shares = { holdsFree: "holds free", pinned: "of it pinned", unshared: "unshared" };
-      for (const [field, title] of Object.entries(shares)) {
-        if (!view.groups.list.some((row) => isMuch(row[field]))) continue;
-        columns.push(
-          of(
-            field,
-            title,
-            (row) => orDash(row[field]),
-            (row) => row[field],
-          ),
-        );
-      }
-    }
+    const shares = { holdsFree: "holds free", pinned: "of it pinned", unshared: "unshared" };
+    for (const [field, title] of Object.entries(unit === "bytes" ? shares : {}))
+      if (view.groups.list.some((row) => isMuch(row[field]))) columns.push(sized(field, title));
     if (view.code && view.memory !== "malloc")
       columns.push(of("class", "class", (row) => classText(row, view.names.texts)));
     if (view.groups.sheet.columns.has("holder"))
       columns.push(of("holder", "retained by", (row) => holderText(row, view.names.texts)));
-    if (view.buffers)
-      columns.push(
-        of(
-          "buffers",
-          "with buffers",
-          (row) => orDash(row.memsize),
-          (row) => row.memsize,
-        ),
-      );
+    if (view.buffers) columns.push(sized("memsize", "with buffers"));
     columns.push(
       of(
         "age",
@@ -131,14 +111,7 @@ export const columnsFor = (view) => {
           (row) => row.estimate.space - row.malloc,
         ),
       );
-      columns.push(
-        of(
-          "malloc",
-          "malloc",
-          (row) => orDash(row.malloc),
-          (row) => row.malloc,
-        ),
-      );
+      columns.push(sized("malloc", "malloc"));
     }
   }
   if (view.value === "allocated") {

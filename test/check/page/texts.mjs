@@ -1,6 +1,16 @@
 // Figures and names as text, and what an address may say.
 import { test } from "node:test";
-import { bytes, count, cut, cutFront, duration, percent, range, visible } from "../../../viewer/src/format.js";
+import {
+  bytes,
+  count,
+  cut,
+  cutClass,
+  cutFront,
+  duration,
+  percent,
+  range,
+  visible,
+} from "../../../viewer/src/format.js";
 import { DEFAULTS, State } from "../../../viewer/src/state.js";
 import { equal } from "./assertions.mjs";
 import { fakeWindow } from "./page.mjs";
@@ -27,6 +37,15 @@ test("characters that cannot be seen or turn the text are shown as what they are
   equal(
     ["\\u202egnp.exe", "a\\u0000b\\u001b", "(unknown)", "café 💩"],
     ["\u202egnp.exe", "a\u0000b\u001b", "", "café 💩"].map(visible),
+  );
+});
+
+test("of a method the beginning of its class is kept; what has no class is its last part", () => {
+  equal(
+    ["Tick….latest:40", "Tic….latest:40", "Ticket.latest:40", "config.ru:1"],
+    [15, 14, 13]
+      .map((room) => cutClass("Ticket.latest:40", ".latest:40", room))
+      .concat(cutClass("<main> config.ru:1", "config.ru:1", 12)),
   );
 });
 

@@ -131,7 +131,15 @@ export const diagnosis = async (on, { cards, processes, words, hostile }) => {
         list.map((card) => [...card.querySelectorAll(".facts li")].map((fact) => fact.textContent.trim())),
       );
       const [bounded, inferred, root] = facts;
-      equal(["retains 91.0% of it", "1,204 entries", "bounded by @max_size of LruRedux::Cache"], bounded.slice(3, 6));
+      equal(
+        [
+          "retains 91.0% of it",
+          "412 → 1,204 entries, about 0 removed",
+          "may be limited by @max_size of LruRedux::Cache",
+        ],
+        bounded.slice(3, 6),
+      );
+      assert(inferred.includes("2.0 MiB of it resident"), inferred.join(" | "));
       assert(inferred.includes("inferred from the Zlib::Deflates that own the memory"), inferred.join(" | "));
       assert(root.includes("retained by (machine stack of main thread)"), root.join(" | "));
       assert(!facts.flat().some((fact) => fact.includes("no heap walk")), "a walk is said to be missing");

@@ -11,6 +11,7 @@ import { folding } from "./folding.mjs";
 import { kept } from "./kept.mjs";
 import { legible } from "./legible.mjs";
 import { processes } from "./processes.mjs";
+import { views } from "./views.mjs";
 
 const [folder, shots] = process.argv.slice(2);
 const told = JSON.parse(readFileSync(join(folder, "pages.json"), "utf8"));
@@ -67,6 +68,7 @@ await test("the table's figures are the library's", () =>
 
 await test("rows are written as the report writes them, weak ones marked", () =>
   on("mixed", async (page) => {
+    await show(page, { columns: "all" });
     const cells = await page.$$eval("#table tbody tr", (list) =>
       list.map((row) => [...row.cells].map((cell) => cell.innerText.trim())),
     );
@@ -106,6 +108,7 @@ await test("blocks of malloc have births, deaths and what is resident, as the li
         body.map((row) => [row[0].split(/\s/)[0], Object.fromEntries(head.map((title, i) => [title, row[i]]))]),
       );
     };
+    await show(page, { columns: "all" });
     const live = await cells();
     for (const [line, [resident, , age]] of Object.entries(told.lines)) {
       equal([resident, age.toFixed(1)], [live.get(line).resident, live.get(line).age], line);
@@ -113,7 +116,7 @@ await test("blocks of malloc have births, deaths and what is resident, as the li
     equal("(malloc)", live.get("pool.rb:9").class);
     await show(page, { value: "allocated" });
     const born = await cells();
-    for (const [line, [, dead]] of Object.entries(told.lines)) equal(dead, born.get(line).dead, line);
+    for (const [line, [, dead]] of Object.entries(told.lines)) equal(dead, born.get(line).freed, line);
     await show(page, { value: "dead", memory: "malloc" });
     sameRows(told.blocks, await rows(page), "dead blocks");
     assert(
@@ -487,6 +490,7 @@ await test("a page whose data is cut says that it cannot be shown", () =>
 
 await diagnosis(on, told);
 await processes(on, told);
+await views(on);
 await legible(on);
 await folding(on);
 await kept(on);

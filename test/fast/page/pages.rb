@@ -44,6 +44,7 @@ kept = held_build.profile
 page("kept", kept)
 page("why", kept, opens: :kept)
 page("service", service)
+page("crowded", crowded)
 page("grown", Array.new(3) { |step| service(step: step, account: account(step), account_at_start: account(0)) }, diagnosis: diagnosis.text(root: ROOT))
 told[:cards] = cards(diagnosis.to_h[:processes].first)
 told[:processes] = diagnosis.text(root: ROOT).to_h[:processes].map do |process|

@@ -54,7 +54,10 @@ export const processes = async (on, { deploys, majors, master }) => {
     on("cluster", async (page) => {
       const drawn = await page.evaluate(() => {
         const box = (one) => one.getBoundingClientRect();
-        const seen = [...document.querySelectorAll("#over-time path.part")].filter((path) => box(path).height > 0.5);
+        const { accounts, parts } = window.heapView.data;
+        const seen = Object.keys(parts).flatMap((name, i) =>
+          accounts.some((one) => one.parts[name] > 0) ? [`part${i}`] : [],
+        );
         const plot = box(document.querySelector("#over-time path.rss"));
         const judged = box(document.querySelector("#over-time rect.judged"));
         return {
@@ -62,7 +65,7 @@ export const processes = async (on, { deploys, majors, master }) => {
           deploys: [...document.querySelectorAll("#over-time text.deploy")].map(({ textContent }) => textContent),
           judged: (judged.right - judged.left) / plot.width,
           inPlot: judged.left >= plot.left - 1 && judged.right <= plot.right + 1,
-          parts: seen.map((path) => path.getAttribute("class").split(" ")[1]),
+          parts: seen,
           legend: [...document.querySelectorAll("#over-time .parts .swatch")].map((one) =>
             one.className.split(" ").pop(),
           ),

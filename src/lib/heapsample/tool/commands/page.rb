@@ -15,8 +15,8 @@ module HeapSample
         TEXT
         HELP = <<~TEXT
           The page opens from disk, without a network. For a folder or more than two files, the page begins
-          with the diagnosis of all processes. The worst process follows: its growth, its last profile
-          and its memory over time.
+          with the diagnosis. The worst process is shown: its growth, its last profile and its memory over
+          time. Up to seven other processes can be chosen, and a process of another deploy compared.
         TEXT
 
         TAKES = %i[output root diagnose filters].freeze
