@@ -117,8 +117,8 @@ const struct hs_heap_use *rb_hs_heap_use(uint32_t heap);
  *     spent by GCs and walks + price of the next  <=  share * run time
  *
  * There is one account for the periodic profiles and all clients, each with a share of its own.  So all together never
- * take more than the largest share that was named.  A client that demands a GC or a walk gets it as soon as all before it
- * are paid for, without its own price.
+ * take more than the largest share that was named.  A walk, and a GC that a client demands, begins as soon as all before
+ * it are paid for, without its own price.
  *
  * GCs are spread evenly over the life: half of the share is for them, and the other half for walks, each of which costs as
  * much as several GCs.  A GC is due when half of the share, since the last major GC of any kind, pays for it.  So walks do

@@ -51,8 +51,8 @@ rb_hs_periodic_halted_p(void)
  * What an object is that nothing refers to, only a major GC finds out.  A program
  * whose heap grows has few of them, since each one lets the heap grow further; so
  * one that leaks has fewest.  Before a profile of every= one is begun here if none
- * has ended since the profile before, and if the share pays for it.  If the share
- * then pays for a heap walk, the profile has one.
+ * has ended since the profile before, and if the share pays for it.  Then the
+ * profile has a heap walk, if one is due (heap_walk/launch.h).
  *
  *     due       a safe point   steps, 5 ms between them     complete: the profile
  *      |--------------|-----|-----|-----|-----|-----|-----|--->
