@@ -22,15 +22,18 @@ static uint32_t *owner_of;      /* by position: the object's number; the first t
 struct step {
     const uintptr_t *start;
     uint32_t bytes, number;
+    bool fleeting;              /* the object may be younger than an old block: then such a block is not its */
 };
 
-static const struct hs_slot_index *index_of_slots;
+static struct hs_walk *walk;
+static const struct hs_wanted *blocks;
+static bool lasting_followed;   /* what objects lead to that the first pass reached */
 static uint64_t words_left;
 static struct step *steps;
 static uint32_t step_count, step_most;
 static struct hs_map seen;      /* addresses of steps */
 
-/* The block belongs to the object of this number. */
+/* The block belongs to the object of this number: its pointer is a field that is known. */
 static void
 own(const void *pointer, void *number)
 {
@@ -41,29 +44,43 @@ own(const void *pointer, void *number)
 /* -- what an object of a C extension leads to ------------------------------------------------ */
 
 static void
-add_step(const void *start, size_t bytes, uint32_t number)
+add_step(const void *start, size_t bytes, uint32_t number, bool fleeting)
 {
     if (step_count == step_most || rb_hs_map_find(&seen, (uintptr_t)start) || !rb_hs_arena_put(&seen, (uintptr_t)start, 0)) return;
-    steps[step_count++] = (struct step){start, bytes < BLOCK_BYTES_MOST ? (uint32_t)bytes : BLOCK_BYTES_MOST, number};
+    steps[step_count++] = (struct step){start, bytes < BLOCK_BYTES_MOST ? (uint32_t)bytes : BLOCK_BYTES_MOST, number, fleeting};
 }
 
 static void
-add_block(const void *block, uint32_t number)
+add_block(const void *block, uint32_t number, bool fleeting)
 {
-    if (step_count < step_most && rb_hs_allocator_has_p(block)) add_step(block, malloc_usable_size((void *)block), number);
+    if (step_count < step_most && rb_hs_allocator_has_p(block)) add_step(block, malloc_usable_size((void *)block), number, fleeting);
+}
+
+/* Is the object of this number in a variable of code that runs, and nothing shows that it has been there for long?  An old object
+ * shows that, but only objects with write barriers become old; or the old object or environment that leads there. */
+static bool
+fleeting_p(uint32_t number)
+{
+    struct hs_edge edge;
+    uint32_t from = number;
+    if (walk->pass == HS_PASS_LASTING || RB_OBJ_PROMOTED_RAW(hs_index_object(&walk->index, number))) return false;
+    while ((from = *hs_index_from(&walk->index, number)) < HS_NODE_NUMBERS && !rb_hs_walk_stack_p(hs_index_object(&walk->index, from))) number = from;
+    VALUE object = hs_index_object(&walk->index, number);
+    if (RB_OBJ_PROMOTED_RAW(object)) return false;
+    if (from >= HS_NODE_NUMBERS) return true;
+    rb_hs_edge(hs_index_object(&walk->index, from), object, &edge);
+    return edge.kind != HS_EDGE_FIBER_LOCAL && edge.kind != HS_EDGE_THREAD_LOCAL;
 }
 
 static void
 begin_at(VALUE object, uint32_t number)
 {
-    if (!RTYPEDDATA_P(object)) {
-        if (DATA_PTR(object)) add_block(DATA_PTR(object), number);
-        return;
-    }
-    const char *data = RTYPEDDATA_GET_DATA(object);
-    if (!data || rb_hs_same_library_p(RTYPEDDATA_TYPE(object), &ruby_threadptr_data_type)) return;
-    if (RTYPEDDATA_EMBEDDED_P(object)) add_step(data, (size_t)((const char *)object + rb_gc_obj_slot_size(object) - data), number);
-    else add_block(data, number);
+    bool typed = RTYPEDDATA_P(object), fleeting = fleeting_p(number);
+    const char *data = typed ? RTYPEDDATA_GET_DATA(object) : DATA_PTR(object);
+    if (!data || (typed && rb_hs_same_library_p(RTYPEDDATA_TYPE(object), &ruby_threadptr_data_type))) return;
+    bool embedded = typed && RTYPEDDATA_EMBEDDED_P(object);
+    if (embedded) add_step(data, (size_t)((const char *)object + rb_gc_obj_slot_size(object) - data), number, fleeting);
+    else add_block(data, number, fleeting);
 }
 
 /* -- before and in the walk --------------------------------------------------------------------- */
@@ -71,20 +88,25 @@ begin_at(VALUE object, uint32_t number)
 static void
 look_for_blocks(VALUE object, uint32_t number)
 {
+    if (walk->pass != HS_PASS_LASTING && !lasting_followed) {
+        lasting_followed = true;
+        rb_hs_blocks_follow();
+    }
     rb_hs_owned_blocks(object, own, &number);
     if (BUILTIN_TYPE(object) == T_DATA) begin_at(object, number);
 }
 
 bool
-rb_hs_blocks_make(struct hs_walk *walk, const struct hs_wanted *wanted, uint32_t *owners)
+rb_hs_blocks_make(struct hs_walk *of, const struct hs_wanted *wanted, uint32_t *owners)
 {
+    walk = of;
+    blocks = wanted;
     if (wanted->objects == wanted->count) return true;
     for (uint32_t i = wanted->objects; i < wanted->count; i++) {
         if (!rb_hs_arena_put(&positions, wanted->sample(wanted->data, i).address, i)) return false;
     }
     walk->each = look_for_blocks;
     owner_of = owners;
-    index_of_slots = &walk->index;
     step_most = STEPS_LEAST + walk->index.slots / SLOTS_A_STEP;
     words_left = (uint64_t)step_most * WORDS_A_STEP;
     steps = rb_hs_arena_map(step_most * sizeof(*steps));
@@ -117,9 +139,11 @@ look_at(struct step *step)
     for (uint32_t i = 0; i < step->bytes / sizeof(uintptr_t) && words_left; i++, words_left--) {
         uintptr_t word = step->start[i];
         if (word < lowest || word >= highest || word % sizeof(uintptr_t)) continue;
-        if (hs_index_number(index_of_slots, (VALUE)word)) continue;     /* the walk follows references to objects */
-        own((const void *)word, &step->number);
-        add_block((const void *)word, step->number);
+        if (hs_index_number(&walk->index, (VALUE)word)) continue;       /* the walk follows references to objects */
+        const uint32_t *position = rb_hs_map_find(&positions, word);
+        bool younger = position && step->fleeting && blocks->sample(blocks->data, *position).old;
+        if (!younger) own((const void *)word, &step->number);
+        add_block((const void *)word, step->number, step->fleeting);
     }
 }
 

@@ -42,40 +42,18 @@ rb_hs_entries(VALUE object)
 /* -- bounds ------------------------------------------------------------------------------ */
 
 /* Names of variables that limit a container, and ends of such names: @max_size, @cache_max_size. */
-static const char *const limits[] = {
-    "max",
-    "maximum",
-    "limit",
-    "capacity",
-    "ttl",
-    "max_size",
-    "maxsize",
-    "maximum_size",
-    "max_items",
-    "max_count",
-    "max_entries",
-    "max_length",
-    "max_keys",
-    "max_bytes",
-    "max_age",
-    "max_queue",
-    "lifetime",
-    "expiry",
-    "expires_in",
-    "expires_after",
-    "expire_after",
-    "expiration",
-    "time_to_live",
-};
+static const char limits[] =
+    " max maximum limit capacity ttl lifetime time_to_live expiry expiration expires_in expires_after expire_after max_size maxsize"
+    " maximum_size max_items max_count max_entries max_length max_keys max_bytes max_age max_queue ";
 
 static bool
 limit_p(struct hs_text name)
 {
-    for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
-        size_t length = strlen(limits[i]);
-        if (name.len <= length || memcmp(name.ptr + name.len - length, limits[i], length)) continue;
-        char before = name.ptr[name.len - length - 1];
-        if (before == '@' || before == '_') return true;
+    char end[32];
+    for (uint32_t i = 1; i < name.len; i++) {
+        if (name.ptr[i - 1] != '@' && name.ptr[i - 1] != '_') continue;
+        int length = snprintf(end, sizeof(end), " %.*s ", (int)(name.len - i), name.ptr + i);
+        if (length < (int)sizeof(end) && strstr(limits, end)) return true;
     }
     return false;
 }

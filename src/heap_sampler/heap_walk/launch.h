@@ -40,6 +40,7 @@
 struct hs_wanted_sample {
     uintptr_t address;          /* the VALUE, or what malloc returned */
     bool pinned;                /* must GC.compact not move the object? */
+    bool old;                   /* of a block: has it survived several major GCs? */
     struct hs_estimate weight;  /* what it stands for */
 };
 

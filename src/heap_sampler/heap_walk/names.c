@@ -178,21 +178,36 @@ add_singleton(struct hs_edge *edge, VALUE klass)
 }
 
 static void
-add_module(struct hs_edge *edge, VALUE module)
+add_module(struct hs_edge *edge, VALUE module, bool with_type)
 {
-    if (RB_TYPE_P(module, T_ICLASS)) module = RBASIC_CLASS(module);
-    else if (RB_TYPE_P(module, T_CLASS) && RCLASS_SINGLETON_P(module)) {
-        add_singleton(edge, module);
-        return;
-    }
-    if (module) add_class_name(edge, RB_TYPE_P(module, T_MODULE) ? "module " : "class ", module);
+    if (RB_TYPE_P(module, T_ICLASS)) module = RCLASS_INCLUDER(module) ? RCLASS_INCLUDER(module) : RBASIC_CLASS(module);
+    if (!module) return;
+    if (RB_TYPE_P(module, T_CLASS) && RCLASS_SINGLETON_P(module)) add_singleton(edge, module);
+    else add_class_name(edge, !with_type ? "" : RB_TYPE_P(module, T_MODULE) ? "module " : "class ", module);
+}
+
+/* "the main thread", "a thread", "a fiber", with the line of the block that it began with. A Thread has no name here: the program
+ * may make one from data. */
+static void
+add_stack(struct hs_edge *edge, VALUE object)
+{
+    struct rb_heap_sampler_fiber_references references = {0};
+    const rb_execution_context_t *ec = rb_hs_ec_of(object);
+    const rb_thread_t *thread = rb_obj_is_fiber(object) ? ec ? ec->thread_ptr : NULL : RTYPEDDATA_GET_DATA(object);
+    bool fiber = rb_obj_is_fiber(object) && !(thread && ec->fiber_ptr == thread->root_fiber);
+    bool proc = !fiber && thread && thread->invoke_type == thread_invoke_type_proc;
+    if (fiber) rb_heap_sampler_fiber_references(RTYPEDDATA_GET_DATA(object), &references);
+    VALUE block = proc ? thread->invoke_arg.proc.proc : references.block;
+    const rb_iseq_t *iseq = block && rb_obj_is_proc(block) ? rb_proc_get_iseq(block, NULL) : NULL;
+    add(edge, "%s", fiber ? "a fiber" : thread == GET_VM()->ractor.main_thread ? "the main thread" : "a thread");
+    if (iseq) set_line(edge, iseq, NULL);
 }
 
 static void
 add_parent(struct hs_edge *edge, VALUE parent)
 {
     if (RB_TYPE_P(parent, T_CLASS) || RB_TYPE_P(parent, T_MODULE) || RB_TYPE_P(parent, T_ICLASS)) {
-        add_module(edge, parent);
+        add_module(edge, parent, true);
     }
     else if (imemo_type_p(parent, imemo_ment)) {
         add(edge, "method ");
@@ -203,6 +218,13 @@ add_parent(struct hs_edge *edge, VALUE parent)
     }
 }
 
+/* Is it a local of a thread or fiber, and none of a Ractor? */
+static bool
+local_of_stack_p(const struct hs_reference *reference)
+{
+    return reference->kind == HS_EDGE_FIBER_LOCAL || (reference->kind == HS_EDGE_THREAD_LOCAL && !rb_ractor_p(reference->parent));
+}
+
 static void
 add_place(struct hs_edge *edge, const struct hs_reference *reference)
 {
@@ -210,6 +232,7 @@ add_place(struct hs_edge *edge, const struct hs_reference *reference)
     if (edge->length) add(edge, " of ");
     if (reference->code) add_code(edge, reference->code, reference->pc, reference->method);
     else if (reference->method) add_method(edge, reference->method);
+    else if (local_of_stack_p(reference)) add_stack(edge, reference->parent);
     else add_parent(edge, reference->parent);
     if (reference->caller) set_line(edge, reference->caller, reference->caller_pc);
 }
@@ -224,6 +247,14 @@ name_address(struct hs_edge *edge, const void *address)
     add(edge, "%s%s%s", variable ? variable : "variable", *library ? " in " : "", library);
 }
 
+/* An ICLASS stands for a module among the ancestors of the class that includes it. Is it one of its two references? */
+static bool
+inclusion_p(const struct hs_reference *reference)
+{
+    if (reference->kind == HS_EDGE_CLASS) return RB_TYPE_P(reference->parent, T_ICLASS);
+    return reference->kind == HS_EDGE_SUPERCLASS && RB_TYPE_P(reference->child, T_ICLASS);
+}
+
 void
 rb_hs_reference_name(const struct hs_reference *reference, struct hs_edge *edge)
 {
@@ -231,6 +262,11 @@ rb_hs_reference_name(const struct hs_reference *reference, struct hs_edge *edge)
     *edge = (struct hs_edge){.kind = reference->kind};
     if (reference->kind == HS_EDGE_ADDRESS) {
         name_address(edge, reference->address);
+    }
+    else if (inclusion_p(reference)) {
+        edge->kind = HS_EDGE_SUPERCLASS;
+        add(edge, "modules included in ");
+        add_module(edge, reference->parent, false);
     }
     else if (reference->kind == HS_EDGE_CONSTANT) {
         if (reference->parent != rb_cObject) {  /* its constants have no path */
@@ -241,7 +277,7 @@ rb_hs_reference_name(const struct hs_reference *reference, struct hs_edge *edge)
     }
     else {
         const char *what = reference->what ? reference->what : "";
-        add(edge, "%s%s%.*s", what, *what && name.len ? " " : "", (int)name.len, name.ptr);
+        add(edge, "%s%s%.*s", what, *what && *what != ':' && name.len ? " " : "", (int)name.len, name.ptr);
         add_place(edge, reference);
     }
 }

@@ -732,7 +732,7 @@ visit_stack(struct hs_visit *v, const rb_execution_context_t *ec)
         HS_FIELD(rb_execution_context_t, private_const_reference, STACK, "constant"),
         {0},
     };
-    visit_table(v, HS_EDGE_FIBER_LOCAL, "fiber local", ec->local_storage);
+    visit_table(v, HS_EDGE_FIBER_LOCAL, ":", ec->local_storage);
     visit(v, HS_EDGE_FIBER_LOCAL, "fiber storage", 0, ec->storage);
     if (ec->vm_stack && ec->cfp) visit_frames(v, ec);
     visit_fields(v, fields, ec);

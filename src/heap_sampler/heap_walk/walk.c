@@ -79,7 +79,7 @@ static bool
 guess(struct hs_walk *walk, VALUE child)
 {
     if (!walk->from_stack || rb_heap_sampler_reference != RB_HEAP_SAMPLER_MAYBE_PINS || walk->guess_count == GUESSES_MOST) return false;
-    walk->guesses[walk->guess_count++] = (struct hs_guess){child, walk->from};
+    walk->guesses[walk->guess_count++] = child;
     return true;
 }
 
@@ -243,7 +243,7 @@ rb_hs_walk_pass(struct hs_walk *walk, enum hs_pass pass)
     if (walk->later[pass]) each_bit(walk, walk->later[pass], go_through);
     run_levels(walk);
     while (walk->guess_count) {
-        for (uint32_t i = 0; i < walk->guess_count; i++) rb_hs_walk_reach(walk, walk->guesses[i].child, walk->guesses[i].from);
+        for (uint32_t i = 0; i < walk->guess_count; i++) rb_hs_walk_reach(walk, walk->guesses[i], HS_ROOT_NUMBERS + HS_TOP_MACHINE_STACK);
         walk->guess_count = 0;
         run_levels(walk);
     }

@@ -149,19 +149,13 @@ struct hs_level {
     uint64_t *bits;             /* by place */
 };
 
-/* A word of a machine stack that looks like a reference. */
-struct hs_guess {
-    VALUE child;
-    uint32_t from;
-};
-
 struct hs_walk {
     struct hs_slot_index index;
     struct hs_level now, next;
     uint32_t queue_most;
     uint64_t *later[HS_PASSES];         /* reached, and to be gone through in a later pass: bits */
     enum hs_pass pass;
-    struct hs_guess *guesses;           /* for the end of the pass: a local variable that leads there says more */
+    VALUE *guesses;                     /* words of machine stacks, for the end of the pass: a local variable says more */
     uint32_t guess_count;
     uint32_t from;              /* the number of what is gone through */
     bool from_ractor, from_stack, from_resumer;
@@ -275,8 +269,11 @@ void rb_hs_waiter_edge(VALUE stack, struct hs_edge *edge);
  * No rule says where C code has its pointers.  But some word of the object's struct
  * is the address of the block, or of another block with such a word.  So all words
  * are looked at, as by a conservative collector, from all these objects at once and
- * step by step: the nearest object gets a block.  A word that only looks like an
- * address may name the wrong object.  The number of steps is bounded, so the far end
+ * step by step: the nearest object gets a block.  Objects that lasting references
+ * lead to come first.  A word that only looks like an address may name the wrong
+ * object: memory that is used again still has the addresses of blocks that C code
+ * has lost.  So an object on a stack does not get an old block, unless the object,
+ * or what the stack has of it, is old itself.  The number of steps is bounded, so the far end
  * of a large structure may be left out.  Only blocks of jemalloc are followed.
  */
 

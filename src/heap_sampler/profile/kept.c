@@ -95,13 +95,21 @@ add_texts(struct hs_profile *profile)
 
 /* -- the child that walks ----------------------------------------------------------------- */
 
+/* A block that was allocated before this GC has survived four major GCs, an object that is not promoted three GCs at most. */
+enum { MAJORS_OF_OLD = 4 };
+static uint32_t old_before_gc;
+
 static struct hs_wanted_sample
 sample(const void *data, uint32_t position)
 {
     const struct hs_copies *copies = data;
     if (position >= copies->slots.record_count) {
         const struct hs_malloc_block_copy *block = &copies->malloc.blocks[position - copies->slots.record_count];
-        return (struct hs_wanted_sample){.address = block->address, .weight = rb_hs_estimate_one(block->size, block->interval)};
+        return (struct hs_wanted_sample){
+            .address = block->address,
+            .old = block->birth_gc < old_before_gc,
+            .weight = rb_hs_estimate_one(block->size, block->interval),
+        };
     }
     const struct hs_slot_copy *copy = &copies->slots.records[position];
     return (struct hs_wanted_sample){
@@ -115,6 +123,9 @@ void
 rb_hs_kept_samples_fork(struct hs_walk_child *child, const struct hs_copies *copies)
 {
     uint32_t objects = (uint32_t)copies->slots.record_count;
+    struct hs_majors majors;
+    rb_hs_majors_copy(&majors);
+    old_before_gc = majors.count < MAJORS_OF_OLD ? 0 : majors.list[majors.count - MAJORS_OF_OLD].gc;
     rb_hs_retainers_fork(child, &(struct hs_wanted){copies, objects, objects + copies->malloc.block_count, sample});
 }
 

@@ -197,6 +197,46 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
+  # Memory that is used again has the addresses of lost blocks. What is on the stack for a moment does not own such a block.
+  def test_a_block_that_c_code_has_lost_belongs_to_no_younger_object
+    assert_why(<<~'RUBY', args: ["--heap-sample=interval=4k,malloc=4k,output=none,seed=5"])
+      omit "malloc is not sampled" if GC::SampleProfile.stat[:malloc_missing]
+      require "-test-/heap_sampler_holders"
+      C = Bug::HeapSamplerHolders
+      LOST = 300 * 8192
+      class Parser
+        # What has the blocks, while a document of this kind is a local variable, a part of one, or what else the block makes of it.
+        def look(protected)
+          document = C.document(protected)
+          document = yield document if block_given?
+          why = Why.new
+          columns = GC::SampleProfile.raw_columns
+          sums = Hash.new(0.0)
+          why.raw[:kept].each_slice(5) do |row, node, _, space,|
+            sums[why.path(node).map(&:name)] += space if why.raw[:texts][why.raw[:rows][row][columns[:label_set]]] == "lost=yes"
+          end
+          way, space = sums.max_by(&:last)
+          way if space > LOST * 0.7 && space < LOST * 1.3
+        end
+      end
+      def majors(count) = count.times { GC.start }
+      wrapped = ->(document) { Badge.new(document) }
+      at_once = ->(document) { majors(4) && document }
+      GC::SampleProfile.with_labels(lost: "yes") { C.lose(300) }
+      assert_equal "local document of Parser#look", Parser.new.look(false).last, "the blocks are as young as the document"
+      majors(5)
+      assert_equal ["(not reached)"], Parser.new.look(false)
+      assert_equal ["(not reached)"], Parser.new.look(true)
+      assert_equal ["(not reached)"], Parser.new.look(false, &wrapped)
+      assert_equal ["(not reached)"], Parser.new.look(false, &at_once), "its age is not known"
+      assert_equal "local document of Parser#look", Parser.new.look(true, &at_once).last, "it is old"
+      assert_equal ["local document of Parser#look", "@label of Badge"], Parser.new.look(false) { |document| wrapped[document].tap { majors(4) } }.last(2)
+      assert_equal [":document of the main thread"], Parser.new.look(false) { |document| Thread.current[:document] = document and nil }.last(1)
+      KEPT = []
+      assert_equal ["(constants)", "KEPT", "[] of Array"], Parser.new.look(false) { |document| KEPT << document }
+    RUBY
+  end
+
   def test_a_long_list_is_one_step
     assert_why(<<~'RUBY', args: ["--heap-sample=interval=64k,malloc=off,output=none,seed=5"])
       head = nil

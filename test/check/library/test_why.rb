@@ -341,8 +341,8 @@ named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hid
     build = Build.new(interval: 4096)
     2.times { |line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf", inuse: 50 + line, birth: 1) }
     held = HeldBuild.new(build).way(0, ["constant Cart", "cvar @@every of class Cart", "value {} value of Hash", "ivar @backend of Concurrent::Map"])
-                    .way(1, ["root (threads)", "root (threads)", "data thread of Ractor", "data fiber of Thread", "fiber_local fiber local cache of Fiber"])
-    assert_equal(["(threads)", "└ fiber local cache of Fiber → 5,248 Leaf", "(constants)", "└ @@every of class Cart → 5,145 Leaf"], ways(held.profile.why))
+                    .way(1, ["root (threads)", "root (threads)", "data thread of Ractor", "data fiber of Thread", "fiber_local :cache of a fiber"])
+    assert_equal(["(threads)", "└ :cache of a fiber → 5,248 Leaf", "(constants)", "└ @@every of class Cart → 5,145 Leaf"], ways(held.profile.why))
     full = ways(held.profile.why(full: true))
     assert(full.include?("└ Cart → @@every of class Cart → {} value of Hash → @backend of Concurrent::Map → 5,145 Leaf"), full.join("\n"))
   end

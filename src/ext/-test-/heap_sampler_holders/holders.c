@@ -189,6 +189,58 @@ s_on_machine_stack(VALUE self, VALUE objects)
     return objects;
 }
 
+/* -- blocks that C code has lost ------------------------------------------------------------------ */
+
+enum { LOST_MOST = 512,
+       LOST_BYTES = 8192 };
+
+/* Inverted: no word of this library is the address of such a block. */
+static uintptr_t lost[LOST_MOST];
+static long lost_count;
+
+/* lose(count): so many blocks, instead of those of the call before */
+static VALUE
+s_lose(VALUE self, VALUE count)
+{
+    lost_count = NUM2LONG(count);
+    if (lost_count < 0 || lost_count > LOST_MOST) rb_raise(rb_eArgError, "0 to 512 blocks");
+    for (long i = 0; i < lost_count; i++) lost[i] = ~(uintptr_t)malloc(LOST_BYTES);
+    return Qnil;
+}
+
+/* An object without such a function has write barriers. */
+static void
+document_mark(void *ptr)
+{
+    (void)ptr;
+}
+
+static const rb_data_type_t document_type = {
+    "Bug::Document",
+    {document_mark, RUBY_DEFAULT_FREE, 0},
+    0,
+    0,
+    RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static const rb_data_type_t protected_document_type = {
+    "Bug::Document",
+    {0, RUBY_DEFAULT_FREE, 0},
+    0,
+    0,
+    RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+/* document(protected): an object of C code whose memory has the addresses of all lost blocks, as memory that is used again may;
+ * `protected`: with write barriers, so that it has an age */
+static VALUE
+s_document(VALUE self, VALUE protected)
+{
+    uintptr_t *words = ruby_xmalloc(sizeof(lost));
+    for (long i = 0; i < LOST_MOST; i++) words[i] = i < lost_count ? ~lost[i] : 0;
+    return TypedData_Wrap_Struct(rb_cObject, RTEST(protected) ? &protected_document_type : &document_type, words);
+}
+
 void
 Init_heap_sampler_holders(void)
 {
@@ -202,5 +254,7 @@ Init_heap_sampler_holders(void)
     rb_define_singleton_method(pins, "register_object", s_register_object, 1);
     rb_define_singleton_method(pins, "on_machine_stack", s_on_machine_stack, 1);
     rb_define_singleton_method(holders, "with_stack", s_with_stack, 1);
+    rb_define_singleton_method(holders, "lose", s_lose, 1);
+    rb_define_singleton_method(holders, "document", s_document, 1);
     rb_define_singleton_method(holders, "while_allocating", s_while_allocating, 1);
 }
