@@ -260,7 +260,7 @@ export const diagnosis = async (on, { cards, processes, words, hostile }) => {
       const shown = async (number) => {
         await page.evaluate((at) => document.querySelectorAll("#diagnosis button.where")[at].click(), number);
         await page.waitForFunction(() => window.heapView.state.get("zoom") !== "" && !window.heapView.frameAsked, {
-          timeout: 5000,
+          timeout: 60_000,
         });
         await page.waitForFunction(() => document.querySelector("#details").textContent !== "");
         const box = await page.$eval("#graph-section", (element) => element.getBoundingClientRect().top);

@@ -210,7 +210,7 @@ export const legible = async (on) => {
       await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
       await click("tiny.rb");
       await page.waitForFunction(() => window.heapView.state.get("zoom") !== "" && !window.heapView.frameAsked, {
-        timeout: 5000,
+        timeout: 60_000,
       });
       const found = await widestFound(page);
       assert(
