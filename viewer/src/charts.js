@@ -162,7 +162,9 @@ export const drawGenerations = (element, { bins, width, unknown }, unit, chosen,
     );
   }
   if (!unknown.zero) {
-    element.append(el("p", { className: "note" }, `Not here: ${figures(unknown, unit)} has no known age (malloc).`));
+    element.append(
+      el("p", { className: "note" }, `Not here: ${figures(unknown, unit)}, whose age is not known (malloc).`),
+    );
   }
 };
 

@@ -95,6 +95,7 @@ module PageProfiles
     old = COUNTED.series(9, pid: 4600, title: "puma: worker 1", deploy: "v41", started_ns: Build::STARTED - 3 * Build::MINUTE) do |minute|
       {rows: ->(build) { COUNTED.kept(build, CACHE, minute, 2) }}
     end
+    worker = COUNTED.walked(worker, {12 => ["constant Ticket::CACHE", "value {} of Hash"]})
     [worker, COUNTED.level(24, pid: 4700, title: "puma: cluster", deploy: "v42"), old]
   end
 

@@ -40,13 +40,13 @@ test("characters that cannot be seen or turn the text are shown as what they are
   );
 });
 
-test("of a method the beginning of its class is kept; what has no class is its last part", () => {
-  equal(
-    ["Tick….latest:40", "Tic….latest:40", "Ticket.latest:40", "config.ru:1"],
-    [15, 14, 13]
-      .map((room) => cutClass("Ticket.latest:40", ".latest:40", room))
-      .concat(cutClass("<main> config.ru:1", "config.ru:1", 12)),
-  );
+test("of a method the beginning of its class is kept, not that it is a block; what has no class is its last part", () => {
+  const ticket = [15, 14, 13].map((room) => cutClass("Ticket.latest:40", ".latest:40", room));
+  equal(["Tick….latest:40", "Tic….latest:40", "Ticket.latest:40"], ticket);
+  const block = [17, 16, 9].map((room) => cutClass("block (2 levels) in Shop#catalogue:41", "#catalogue:41", room));
+  equal(["Shop#catalogue:41", "Shop#catalogue:41", "Shop#catalogue:41"], block);
+  equal("Sho…#cut:1", cutClass("block in Shopping#cut:1", "#cut:1", 10));
+  equal("config.ru:1", cutClass("<main> config.ru:1", "config.ru:1", 12));
 });
 
 test("paths are cut in front, at a folder, and names at the end", () => {

@@ -28,6 +28,8 @@ module HeapSample
     ALONE = 0.9
     # What is no reason for too few major GCs: keys of ForcedWork::WHY.
     NO_REASON = %i[ended not_needed].freeze
+    # Parts of the account that no object uses.
+    FREE = %w[slots_free malloc_waste].freeze
     # Threads and fibers that are so many times as many as at first are no pool that fills; entries, no cache.
     MANY = 8
 
@@ -185,8 +187,8 @@ module HeapSample
     # The time that is judged, in seconds of Unix time: [from, to]; nil if nothing grows.
     def window = growing.first&.verdict&.then { |verdict| [verdict.judged_from, verdict.judged_from + verdict.seconds] }
 
-    # Where no leak is found, what RSS grew in that no object uses: [title of the part, bytes]; nil if there is none.
-    def unused = (unused_growth&.then { |part, bytes| [Account::PARTS.fetch(part), bytes] } if state == :none)
+    # Where no leak is found, the free memory that RSS grew in: [title of the part, bytes]; nil if there is none.
+    def unused = (unused_growth&.then { |part, bytes| [Account::PARTS.fetch(part), bytes] if FREE.include?(part) } if state == :none)
 
     def pids(series) = series.map { |one| one.infos.last.process_id }
 
