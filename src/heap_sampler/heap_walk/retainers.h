@@ -128,7 +128,7 @@ struct hs_retainers {
     char type[96];              /* in whose mark function the child ended; "" */
     int signal;                 /* that ended it; 0 */
     uint64_t hold_up_ns;        /* for which Ruby code stood still */
-    uint64_t stop_estimate_ns;  /* of a walk that was refused since this would be too long; else 0 */
+    uint64_t stop_estimate_ns;  /* of a walk that begins by itself */
     uint64_t ns;                /* from the fork to the answer */
     uint64_t cpu_ns;            /* of the child */
     uint64_t estimate;          /* the most bytes that the walk can cost: tables, and copies of all that the program can write to */

@@ -226,8 +226,8 @@ rb_hs_memory_short_p(const char *root, uint64_t some, uint64_t all, struct hs_me
     return room->limit != 0;
 }
 
-static uint64_t
-status_bytes(const char *root, const char *name)
+uint64_t
+rb_hs_memory_status(const char *root, const char *name)
 {
     char path[PATH_SIZE];
     uint64_t kilobytes = 0;
@@ -235,16 +235,4 @@ status_bytes(const char *root, const char *name)
     snprintf(path, sizeof(path), "%s/proc/self/status", root);
     find_number(path, name, &kilobytes);
     return kilobytes * 1024;
-}
-
-uint64_t
-rb_hs_memory_anonymous(const char *root)
-{
-    return status_bytes(root, "RssAnon") + status_bytes(root, "VmSwap");
-}
-
-uint64_t
-rb_hs_memory_page_tables(const char *root)
-{
-    return status_bytes(root, "VmPTE");
 }

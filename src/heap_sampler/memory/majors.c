@@ -46,29 +46,28 @@ rb_hs_majors_add(struct hs_majors *majors, const struct hs_major *major)
     majors->added++;
 }
 
-/* What malloc has allocated is not known for each point: then it is taken from the one before. */
+/* Each heap has slots of twice the size.  Malloc's bytes are not known for each point: then those of the one before count. */
 static uint64_t
-bytes_alive(const struct hs_majors *majors, uint32_t point, const uint32_t *slot_sizes)
+bytes_alive(const struct hs_majors *majors, uint32_t point)
 {
     uint64_t bytes = 0;
-    for (uint32_t heap = 0; heap < HS_HEAPS_MAX; heap++) bytes += (uint64_t)majors->list[point].slots[heap] * slot_sizes[heap];
+    for (uint32_t heap = 0; heap < HS_HEAPS_MAX; heap++) bytes += (uint64_t)majors->list[point].slots[heap] * 40 << heap;
     while (point && !majors->list[point].malloc) point--;
     return bytes + majors->list[point].malloc;
 }
 
 bool
-rb_hs_majors_rise_p(const struct hs_majors *majors, const uint32_t *slot_sizes, uint64_t since_ns)
+rb_hs_majors_rise_p(const struct hs_majors *majors, uint64_t since_ns)
 {
-    uint32_t quarter = majors->count / 4;
+    uint32_t quarter = majors->count / 4, last = majors->count - quarter;
     uint64_t most = 0, least = UINT64_MAX;
-    if (quarter < HS_MAJORS_LEAST / 4 || majors->list[majors->count - quarter].ns <= since_ns) return false;
+    if (quarter < 2 || majors->list[last].ns <= since_ns) return false;
     for (uint32_t i = quarter; i < majors->count; i++) {
-        uint64_t bytes = bytes_alive(majors, i, slot_sizes);
-        bool before = i < 2 * quarter || majors->list[i].ns <= since_ns;
-        if (before && most < bytes) most = bytes;
-        if (i >= majors->count - quarter && least > bytes) least = bytes;
+        uint64_t bytes = bytes_alive(majors, i);
+        if ((i < 2 * quarter || majors->list[i].ns <= since_ns) && most < bytes) most = bytes;
+        if (i >= last && least > bytes) least = bytes;
     }
-    return least > most + most / HS_MAJORS_PARTS;
+    return least > most + most / 32;
 }
 
 #ifndef HEAP_SAMPLER_STANDALONE
@@ -133,12 +132,8 @@ rb_hs_majors_copy(struct hs_majors *copy)
 bool
 rb_hs_memory_rises_p(uint64_t since_ns)
 {
-    struct rb_heap_sampler_gc_counts counts;
-    uint32_t slot_sizes[HS_HEAPS_MAX] = {0};
-    rb_heap_sampler_gc_counts(&counts);
-    for (uint32_t i = 0; i < counts.heap_count && i < HS_HEAPS_MAX; i++) slot_sizes[i] = counts.heap[i].slot_size;
     rb_hs_lock();
-    bool rises = rb_hs_majors_rise_p(&majors, slot_sizes, since_ns);
+    bool rises = rb_hs_majors_rise_p(&majors, since_ns);
     rb_hs_unlock();
     return rises;
 }

@@ -25,9 +25,7 @@
 #include "heap_sampler/kernel.h"
 
 enum { HS_MAJORS = 128,
-       HS_MAJORS_NEWEST = 32,
-       HS_MAJORS_LEAST = 8,     /* points, to see that memory rises, */
-       HS_MAJORS_PARTS = 32 };  /* by such a part at least */
+       HS_MAJORS_NEWEST = 32 };
 
 struct hs_major {
     uint64_t ns;                /* when its marking was complete: of any clock that does not go back */
@@ -48,10 +46,9 @@ struct hs_majors {
 void rb_hs_majors_add(struct hs_majors *majors, const struct hs_major *major);
 /* The times are Unix time, in nanoseconds, calculated back from now. [tables] */
 void rb_hs_majors_copy(struct hs_majors *copy);
-/* Does memory rise?  The least that was alive in the last quarter of the points is more than the most in the second quarter, and
- * up to `since_ns`; and all of the last quarter is later than that. `slot_sizes`: of each heap. Tested alone. */
-bool rb_hs_majors_rise_p(const struct hs_majors *majors, const uint32_t *slot_sizes, uint64_t since_ns);
-/* The same of this process; by rb_hs_steady_ns(). [free] */
-bool rb_hs_memory_rises_p(uint64_t since_ns);
+/* Does memory rise?  The least that was alive in the last quarter of the points is more by a 32nd than the most in the second
+ * quarter, and up to `since_ns`; and all of the last quarter is later than that. Tested alone. */
+bool rb_hs_majors_rise_p(const struct hs_majors *majors, uint64_t since_ns);
+bool rb_hs_memory_rises_p(uint64_t since_ns);   /* by rb_hs_steady_ns(). [free] */
 
 #endif

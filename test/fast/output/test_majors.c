@@ -25,13 +25,12 @@ right_p(const struct hs_majors *majors, uint32_t last)
 static bool
 rises_p(uint32_t count, uint32_t (*alive)(uint32_t point), uint64_t since)
 {
-    static const uint32_t slot_sizes[HS_HEAPS_MAX] = {40};
     struct hs_majors majors = {0};
     for (uint32_t i = 0; i < count; i++) {
         struct hs_major major = {.ns = i + 1, .gc = i, .slots = {alive(i)}, .malloc = i % 3 ? 0 : UINT64_C(20) * alive(i)};
         rb_hs_majors_add(&majors, &major);
     }
-    return rb_hs_majors_rise_p(&majors, slot_sizes, since);
+    return rb_hs_majors_rise_p(&majors, since);
 }
 
 static uint32_t

@@ -119,8 +119,19 @@ class CgroupTest < PumaTest
     Group.with(800 << 20) do |group|
       empty_folder
       settings = "every=1,diagnose=50%,interval=64k,quiet=on,output=#{PROFILES}/%t-%p.pb.gz"
-      pid = group.spawn({}, RbConfig.ruby, "-W0", "--heap-sample=#{settings}", File.join(__dir__, "near_limit.rb"), PROFILES)
-      assert_equal 0, Process.wait2(pid).last.exitstatus
+      input, line = IO.pipe
+      pid = group.spawn({}, RbConfig.ruby, "-W0", "--heap-sample=#{settings}", File.join(__dir__, "near_limit.rb"), in: input)
+      walks = -> { Dir["#{PROFILES}/*"].filter_map { |file| HeapSample::Profile.load(file).info.walk }.count { |walk| !walk.refused } }
+      later = -> { Dir.children(PROFILES).size.then { |size| waits_for(120) { Dir.children(PROFILES).size >= size + 4 } } }
+      waits_for(120) { walks.call == 1 }
+      later.call
+      assert_equal 1, walks.call
+      line.puts
+      waits_for(120) { walks.call == 2 }
+      later.call
+      line.close
+      Process.wait(pid)
+      assert_equal 2, walks.call
     end
   end
 

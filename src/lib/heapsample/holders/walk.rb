@@ -66,8 +66,8 @@ module HeapSample
 
     private
 
-    # Where it would have stopped the program for too long.
-    def long_stop = number("stop_estimate_ns")&.then { |ns| " (estimated stop: #{(ns / 1e6).round} ms)" if ns.positive? }
+    # Refused for that reason.
+    def long_stop = number("stop_estimate_ns")&.then { |ns| " (estimated stop: #{(ns / 1e6).round} ms)" if ns > 50_000_000 }
 
     # Where memory was short.
     def short
