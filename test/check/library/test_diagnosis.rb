@@ -248,14 +248,18 @@ class DiagnosisTest < Test
     refute(flat(diagnosis(20) { |minute| {threads: 10 * minute} }.text).include?("They retain"))
   end
 
-  test "mapped memory has the name of the part that grew, and no line of other memory" do
+  test "mapped memory has the name of the part that grew, and is from no line of other memory" do
     grows = {free: ->(minute) { {mapped: 2 * minute} }, files: ->(minute) { {parts: {"code_and_files" => 10 + (2 * minute)}} }, stacks: ->(minute) { {parts: {"stacks" => 2 * minute}} }}
     names = grows.transform_values do |of|
       found = diagnosis(20) { |minute| {**of[minute], rows: ->(build) { kept(build, OTHER, minute, 1) }} }
-      assert_equal([:mapped, []], [found.kind, found.findings])
+      assert_equal([:mapped, [], 1], [found.kind, found.text.shown, found.text.steps.size])
+      refute(found.text.sentence.include?("report.rb"), found.text.sentence)
       found.text.sentence[/evenly|: (.*) grew by/, 1]
     end
     assert_equal({free: "memory that was mapped outside of malloc (mmap)", files: "mapped files", stacks: "memory of thread and fiber stacks"}, names)
+    both = diagnosis(20) { |minute| {mapped: 2 * minute, rows: ->(build) { kept(build, OTHER, minute, 16) }} }
+    assert(both.text.sentence.include?(". Of other memory +13.0 MiB is from /srv/app/report.rb:8 `Report#rows`."), both.text.sentence)
+    assert_equal([2, 1], [both.text.steps.size, both.text.shown.size])
   end
 
   # --- native code ---

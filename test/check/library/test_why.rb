@@ -246,6 +246,7 @@ class WhyTest < Test
   test "a block of one object that grows is retained by the reference to it; of many objects, by the collection above" do
     log = Build.new(interval: 4096).blocks(["/srv/app/a.rb:1 A#b"], "ruby", 1 << 20, inuse: 1, alloc: 1, birth: 1)
     assert_equal("@transcript of Terminal", named(log, ["constant TERMINAL", "ivar @transcript of Terminal"]))
+    assert_equal("local job of Pool#post", named(log, ["root (threads)", "data thread of Ractor", "environment locals outside of block in Pool#post", "local local job of Pool#post"]))
     names = Build.new(interval: 4096).blocks(["/srv/app/a.rb:1 A#b"], "ruby", 1000, inuse: 40, alloc: 40, birth: 1)
     assert_equal("SHOP", named(names, ["constant SHOP", "element [] of Array", "ivar @name of Order ~40"]))
   end

@@ -68,8 +68,8 @@ module HeapSample
 
     private
 
-    # Is as much left of what was allocated first as of what was allocated last?
-    def oldest_kept? = lines.sum { |one| one.parts.first } >= OLDEST_LEAST * lines.sum { |one| one.parts.last }
+    # Are as many objects left of those that were allocated first as of the last? A table is always one of the last.
+    def oldest_kept? = lines.sum { |one| one.part_objects.first } >= OLDEST_LEAST * lines.sum { |one| one.part_objects.last }
     def native? = share(&:native?) >= 0.5
     def share = lines.sum { |line| yield(line) ? line.space : 0.0 } / [space, 1.0].max
   end

@@ -17,20 +17,18 @@ module HeapSample
 
     # The line: a Place. Bytes, objects and samples by which it grew; their variance; and resident bytes.
     attr_reader :place, :space, :objects, :samples, :variance, :resident
-    # Bytes that were allocated in each part of the time and are still there.
-    attr_reader :parts
+    # Bytes, and objects, that were allocated in each part of the time and are still there.
+    attr_reader :parts, :part_objects
     # Bytes by class, by shared library (nil: heap slots), and by stack: of what was allocated and is still there.
     attr_reader :classes, :libraries
-    # What retains it, and what retains a part of it that is too small for that: a NearestHolder::Answer; nil if no walk found it.
-    attr_accessor :holder, :partly
-    # The Walks that found it.
-    attr_accessor :walks
+    # What retains it, what retains a part that is too small for that (NearestHolder::Answers, or nil); the Walks that found it.
+    attr_accessor :holder, :partly, :walks
 
     def initialize(place)
       @place = place
       @space = @objects = @variance = @resident = 0.0
       @samples = 0
-      @parts = [0.0] * PARTS
+      @parts, @part_objects = Array.new(2) { [0.0] * PARTS }
       @classes, @libraries, @stacks = Array.new(3) { Hash.new(0.0) }
     end
 
@@ -39,6 +37,7 @@ module HeapSample
       bytes = row[Columns::INUSE_SPACE]
       add(row, 1, 1)
       @parts[part] += bytes
+      @part_objects[part] += row[Columns::INUSE_OBJECTS]
       @classes[profile.text(row[Columns::CLASS])] += bytes
       @libraries[row[Columns::MALLOC] ? profile.text(row[Columns::LIBRARY]) : nil] += bytes
       @stacks[CameBy::Stack.new(profile.stacks, row[Columns::STACK])] += bytes

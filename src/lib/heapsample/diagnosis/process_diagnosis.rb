@@ -85,6 +85,8 @@ module HeapSample
       counts.all.select { |count| kinds.include?(count.kind) || (%i[slots malloc].include?(count.kind) && kinds.intersect?(%i[slots malloc]) && count.verdict.grew.positive?) }
     end
 
+    # Is it mapped memory alone? Of that there are no samples.
+    def mapped? = grown_bytes.any? && grown_bytes.all? { |count| count.kind == :mapped }
     # Bytes by which the process grew in the judged time, exactly.
     def grew = grown_bytes.sum { |count| count.verdict.grew }
     # Seconds of the judged time.
@@ -236,10 +238,7 @@ module HeapSample
       Curve.new(steps, known.map { |info| info.account.rss }).slopes(0)[1]
     end
 
-    # Of what is mapped there are no samples.
     def find
-      return [] if growing.any? && growing.all? { |count| count.kind == :mapped }
-
       layout = Layout.new
       Finding.all(lines.lines) { |answer| layout.holder(answer) }
     end

@@ -34,6 +34,8 @@ module HeapSample
     # What is most of it; and what a holder retains of it, or the part is printed.
     MOST = 0.5
     ALL_LEAST = 0.9
+    # Where mapped memory grows, other memory that grew has a paragraph if it is such a part of that.
+    OTHER_LEAST = 0.25
     # Of blocks of which less is resident, both is printed.
     TOUCHED_LEAST = 0.75
     private_constant :COLUMNS
@@ -95,14 +97,14 @@ module HeapSample
       case @diagnosis.state
       when :none then []
       when :unknown then [Step.new(unknown_advice)]
-      else growing_threads || shown.empty? ? [counted_step] : shown.map { |finding| finding_step(finding) }.uniq
+      else [*([counted_step] if growing_threads || shown.empty? || @diagnosis.mapped?), *shown.map { |finding| finding_step(finding) }.uniq]
       end
     end
 
     # Findings with a paragraph.
     def shown
       @shown ||= if %i[none unknown].include?(@diagnosis.state) || growing_threads then []
-                 else findings.select { |finding| finding.space >= PARAGRAPH_LEAST * total }.first(FINDINGS)
+                 else findings.select { |finding| finding.space >= [PARAGRAPH_LEAST * total, @diagnosis.mapped? ? OTHER_LEAST * @diagnosis.grew : 0].max }.first(FINDINGS)
                  end
     end
 
@@ -135,8 +137,7 @@ module HeapSample
     def what_grows
       return threads if growing_threads
 
-      verdicts = @diagnosis.grown_bytes
-      return "#{MAPPED.fetch(@diagnosis.mapped_part, "mapped memory")} grew by #{bytes(@diagnosis.grew)} in #{time}" if verdicts.all? { |count| count.kind == :mapped }
+      return "#{MAPPED.fetch(@diagnosis.mapped_part, "mapped memory")} grew by #{bytes(@diagnosis.grew)} in #{time}" if @diagnosis.mapped?
 
       "memory that survives major GCs grew by #{bytes(@diagnosis.grew)} in #{time}"
     end
@@ -172,8 +173,10 @@ module HeapSample
 
     # " Most of it is from app/x.rb:12, retained by `Report::BADGES`."
     def first_place
-      finding = findings.first or return ""
-      most = finding.space >= MOST * total ? "Most of it" : "The largest part (#{@layout.percent(finding.space / total)})"
+      finding = shown.first or return ""
+      most = if @diagnosis.mapped? then "Of other memory +#{bytes(finding.space)}"
+             else finding.space >= MOST * total ? "Most of it" : "The largest part (#{@layout.percent(finding.space / total)})"
+             end
       how = if finding.holder&.kept? then ", #{retained(finding)}"
             elsif finding.lost? then ", allocated by #{function(finding)}; no reference to it was found"
             end

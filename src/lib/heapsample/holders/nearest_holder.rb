@@ -174,7 +174,7 @@ module HeapSample
       return false if Edge::SINGLE.include?(edge.kind)
       return true if many?(edge.owner) || (edge.repeats == 1 && (@holders.linked(way[at]) || 0) >= MANY_ON_WAYS)
 
-      at > 0 && path[at - 1].kind == ENVIRONMENT && collections(path).first < at
+      at > 0 && path[at - 1].kind == ENVIRONMENT && collections(path).any? { |one| one < at }
     end
 
     def many?(class_name) = (objects[class_name] || 0) >= MANY
