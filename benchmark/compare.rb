@@ -1,0 +1,168 @@
+# Six leaks of published gems under six profilers: which of them names the line, the class and what retains it, and what
+# does it cost? The programs are those of the zoo (test/zoo/programs): their load is paced, and they run for 62 s.
+# All configurations of a program run at the same time, so that other work on the machine meets them alike; `stock` runs twice.
+#
+#   benchmark/run compare                                    # three rounds, half an hour
+#   benchmark/run compare -- --rounds 1 --programs json_exception --tools ours,jeprof
+#   benchmark/run compare -- --table                         # judges what was recorded in build/bench/compare
+require_relative "support"
+require_relative "../test/zoo/exhibit"
+require_relative "../test/zoo/gem_folder"
+require_relative "compare/answers"
+require "optparse"
+
+module Compare
+  OUT = File.join(Bench::OUT, "compare")
+  LEAKS = File.join(Bench::TOP, "benchmark/profilers/leaks")
+  GRACE = 120 # seconds to load gems, and for what a profiler does at the exit
+
+  # What is true of each program. `line`: it makes the memory that leaks, or puts it where it stays; `function`: of C, where C
+  # leaks; `klass`: of the objects, or the C function that makes them; `holder`: what retains it. nil: there is none.
+  Truth = Struct.new(:line, :function, :klass, :holder, keyword_init: true)
+  TRUTH = {
+    "json_exception" => Truth.new(line: /json_exception\.rb:18|json\/common\.rb/, function: /fbuffer_/),
+    "protobuf_arena" => Truth.new(line: /protobuf_arena\.rb:14/, function: /Arena_/),
+    "honeybadger_threads" => Truth.new(line: /honeybadger\/events_worker\.rb:106/, klass: /\bThread\b|thread_s_new|thread_create/,
+                                       holder: /schedule_timeout_check/),
+    "aws_clock_skew" => Truth.new(line: /retries\/clock_skew\.rb:7\d|uri\/generic\.rb/, klass: /\bString\b|STRING/, holder: /@endpoint_estimated_skews/),
+    "sqlite3_aggregate" => Truth.new(line: /sqlite3_aggregate\.rb:(17|18|27)/, klass: /\bMedian\b|AggregatorInstance|ARRAY|\bArray\b/,
+                                     holder: /SQLite3::Database|AggregatorWrapper|aggregators/i),
+    "sinatra_proc" => Truth.new(line: /sinatra_proc\.rb:21|tilt\/(template|builder|cache|mapping)\.rb|sinatra\/base\.rb/,
+                                klass: /Tilt::BuilderTemplate|\bProc\b|\bBinding\b/, holder: /Tilt::Cache|template_cache|@cache/),
+  }.freeze
+
+  Tool = Struct.new(:name, :ruby, :preload, :environment, :answer, keyword_init: true) do
+    def command(program) = [ruby, "-r", "#{LEAKS}/measure.rb", *(["-r", "#{LEAKS}/#{preload}.rb"] if preload), program]
+  end
+
+  def self.stock(name, preload: nil, answer: nil, &environment)
+    Tool.new(name: name, ruby: Bench::STOCK_RUBY, preload: preload, environment: environment || ->(_) { {} }, answer: answer)
+  end
+
+  TOOLS = [
+    stock("stock"),
+    stock("stock again"),
+    Tool.new(name: "ours", ruby: Bench::RUBY, answer: Answers::Ours,
+             environment: ->(dir) { { "RUBY_HEAP_SAMPLE" => "every=2,diagnose=1%,quiet,output=#{dir}/profiles/" } }),
+    stock("datadog", preload: "datadog", answer: Answers::Datadog),
+    stock("heapy, sheap", preload: "heap_dumps", answer: Answers::HeapDumps),
+    stock("memory_profiler", preload: "memory_profiler", answer: Answers::MemoryProfiler),
+    stock("vernier", preload: "vernier", answer: Answers::Vernier),
+    stock("jeprof", answer: Answers::Jeprof) { |dir| { "MALLOC_CONF" => "prof:true,lg_prof_interval:26,prof_final:true,prof_prefix:#{dir}/jeprof" } },
+  ].freeze
+
+  # One program under one tool in one round: what was recorded of it, and what the tool answers.
+  class Run
+    attr_reader :program, :tool
+
+    def initialize(program, tool, round)
+      @program = program
+      @tool = tool
+      @dir = File.join(OUT, round.to_s, program, tool.name.tr(", ", "_"))
+    end
+
+    def recorded? = File.exist?("#{@dir}/measured") && File.exist?("#{@dir}/cpu")
+
+    # In a process of its own, whose children are the program and all that it forked: their processor time is this run's.
+    def record
+      FileUtils.rm_rf(@dir)
+      FileUtils.mkdir_p(@dir)
+      fork do
+        before = Process.times
+        Process.wait(Process.spawn(environment, "timeout", "-k", "5", (62 + GRACE).to_s, *tool.command(path), chdir: @dir, %i[out err] => "#{@dir}/log"))
+        after = Process.times
+        File.write("#{@dir}/cpu", after.cutime + after.cstime - before.cutime - before.cstime) if $?.success?
+        exit!
+      end
+    end
+
+    def cpu = Float(File.read("#{@dir}/cpu"))
+    def stop = Float(File.read("#{@dir}/measured").split[0])
+    def memory = Float(File.read("#{@dir}/measured").split[1]) / 1024
+    def answer = @answer ||= tool.answer.new(@dir, TRUTH.fetch(program)).tap { |answer| File.write("#{@dir}/answer.txt", answer.text) }
+
+    private
+
+    def path = File.join(Exhibit::PROGRAMS, "#{program}.rb")
+    def gems = Header.read(path).gems.map { |gem| gem.join(" ") }.join(",")
+    def environment = { **Bench::ENVIRONMENT, "COMPARE_OUT" => @dir, "COMPARE_GEMS" => gems, **tool.environment.call(@dir) }
+  end
+
+  module_function
+
+  def install(programs)
+    GemFolder.new(Bench::GEMS, ruby: Bench::STOCK_RUBY).install(Exhibit.all.reject(&:mended?).select { |exhibit| programs.include?(exhibit.name) })
+    %w[datadog memory_profiler vernier heapy sheap].each { |name| Bench.gem?(name) or raise "#{name} could not be installed: #{Bench::OUT}/gem-#{name}.log" }
+  end
+
+  def record(programs, tools, rounds)
+    rounds.times do |round|
+      programs.each do |program|
+        tools.rotate(round).map { |tool| Run.new(program, tool, round).record }.each { |pid| Process.wait(pid) }
+        puts "round #{round + 1} of #{rounds}: #{program}"
+      end
+    end
+  end
+
+  # Of the rounds that were recorded of a program under a tool.
+  def runs(program, tool)
+    Dir.children(OUT).grep(/\A\d+\z/).sort.map { |round| Run.new(program, tool, round) }.select(&:recorded?)
+  end
+
+  def answers(programs, tools)
+    asked = tools.select(&:answer)
+    head = ["", *asked.map(&:name)]
+    Bench.table(head, programs.map { |program| [program, *asked.map { |tool| summary(runs(program, tool).map(&:answer)) }] })
+    puts "place of the first row with the line or C function in the tool's list, C: class, R: what retains it, L: says that it leaks; each round", ""
+  end
+
+  def summary(answers) = answers.map(&:summary).uniq.join(" | ")
+
+  # Ratios are to the stock run of the same round; medians over rounds, then over the programs.
+  def costs(programs, tools)
+    rows = tools.map do |tool|
+      [tool.name, *%i[cpu stop memory].flat_map { |figure| figures(programs, tool, figure) }]
+    end
+    Bench.table(["", "CPU to stock", "range", "longest stop, ms", "range", "peak RSS less stock's, MiB", "range"], rows)
+  end
+
+  def figures(programs, tool, figure)
+    values = programs.filter_map do |program|
+      pairs = runs(program, tool).zip(runs(program, TOOLS.first)).reject { |pair| pair.any?(&:nil?) }
+      next if pairs.empty?
+
+      Bench.median(pairs.map { |run, stock| compared(figure, run.public_send(figure), stock.public_send(figure)) })
+    end
+    return ["", ""] if values.empty?
+
+    digits = figure == :cpu ? "%.2f" : "%.0f"
+    [format(digits, Bench.median(values)), values.minmax.map { |value| format(digits, value) }.join("..")]
+  end
+
+  def compared(figure, value, stock)
+    case figure
+    when :cpu then value / stock
+    when :stop then value
+    when :memory then value - stock
+    end
+  end
+end
+
+programs = Compare::TRUTH.keys
+tools = Compare::TOOLS
+rounds = 3
+table = false
+OptionParser.new do |options|
+  options.on("--programs LIST", Array) { |list| programs = list }
+  options.on("--tools LIST", Array, "stock runs too") { |list| tools = tools.select { |tool| ["stock", *list].include?(tool.name) } }
+  options.on("--rounds N", Integer) { |n| rounds = n }
+  options.on("--table") { table = true }
+end.parse!
+
+unless table
+  Compare.install(programs)
+  Compare.record(programs, tools, rounds)
+end
+Bench.title("Published leaks under other profilers")
+Compare.answers(programs, tools)
+Compare.costs(programs, tools)
