@@ -1,6 +1,8 @@
 # Six leaks of published gems under six profilers: which of them names the line, the class and what retains it, and what
 # does it cost? The programs are those of the zoo (test/zoo/programs): their load is paced, and they run for 62 s.
 # All configurations of a program run at the same time, so that other work on the machine meets them alike; `stock` runs twice.
+# As root they run before other work (chrt), so that longest stops are not the scheduler's; of the profilers, those that take
+# little processor time run first.
 #
 #   benchmark/run compare                                    # three rounds, half an hour
 #   benchmark/run compare -- --rounds 1 --programs json_exception --tools ours,jeprof
@@ -16,38 +18,43 @@ module Compare
   LEAKS = File.join(Bench::TOP, "benchmark/profilers/leaks")
   GRACE = 120 # seconds to load gems, and for what a profiler does at the exit
 
-  # What is true of each program. `line`: it makes the memory that leaks, or puts it where it stays; `function`: of C, where C
-  # leaks; `klass`: of the objects, or the C function that makes them; `holder`: what retains it. nil: there is none.
+  # What is true of each program. `line`: allocates the memory that leaks, or retains it; `function`: the C function that
+  # allocates it; `klass`: of the objects; `holder`: what retains it, where something does. A dump has no names of instance
+  # variables: there the holder is a container with thousands of references in the path from the root.
   Truth = Struct.new(:line, :function, :klass, :holder, keyword_init: true)
   TRUTH = {
     "json_exception" => Truth.new(line: /json_exception\.rb:18|json\/common\.rb/, function: /fbuffer_/),
     "protobuf_arena" => Truth.new(line: /protobuf_arena\.rb:14/, function: /Arena_/),
-    "honeybadger_threads" => Truth.new(line: /honeybadger\/events_worker\.rb:106/, klass: /\bThread\b|thread_s_new|thread_create/,
-                                       holder: /schedule_timeout_check/),
-    "aws_clock_skew" => Truth.new(line: /retries\/clock_skew\.rb:7\d|uri\/generic\.rb/, klass: /\bString\b|STRING/, holder: /@endpoint_estimated_skews/),
-    "sqlite3_aggregate" => Truth.new(line: /sqlite3_aggregate\.rb:(17|18|27)/, klass: /\bMedian\b|AggregatorInstance|ARRAY|\bArray\b/,
-                                     holder: /SQLite3::Database|AggregatorWrapper|aggregators/i),
+    "honeybadger_threads" => Truth.new(line: /honeybadger\/events_worker\.rb:106/, function: /thread_s_new/,
+                                       klass: /\bThread\b|threads grew|thread_s_new/),
+    "aws_clock_skew" => Truth.new(line: /retries\/clock_skew\.rb:7\d|uri\/generic\.rb/, klass: /\bString\b/,
+                                  holder: /@endpoint_estimated_skews|Aws::Plugins::Retries::ClockSkew \(/),
+    "sqlite3_aggregate" => Truth.new(line: /sqlite3_aggregate\.rb:(17|18|27)|sqlite3\/(database|resultset)\.rb/,
+                                     klass: /Proxy|Median|\bArray\b|\bHash\b|anonymous Class/, # an instance has a FunctionProxy (a Hash) and an Array
+                                     holder: /aggregators of SQLite3::Database|ARRAY .*\(\d{4,} refs\)/),
     "sinatra_proc" => Truth.new(line: /sinatra_proc\.rb:21|tilt\/(template|builder|cache|mapping)\.rb|sinatra\/base\.rb/,
-                                klass: /Tilt::BuilderTemplate|\bProc\b|\bBinding\b/, holder: /Tilt::Cache|template_cache|@cache/),
+                                klass: /Tilt::BuilderTemplate|\bProc\b|\bBinding\b/, holder: /Tilt::Cache|template_cache|@cache|HASH .*\(\d{4,} refs\)/),
   }.freeze
 
-  Tool = Struct.new(:name, :ruby, :preload, :environment, :answer, keyword_init: true) do
+  Tool = Struct.new(:name, :ruby, :preload, :environment, :answer, :priority, keyword_init: true) do
+    def before_others = Process.uid.zero? ? ["chrt", "--rr", priority.to_s] : []
     def command(program) = [ruby, "-r", "#{LEAKS}/measure.rb", *(["-r", "#{LEAKS}/#{preload}.rb"] if preload), program]
   end
 
-  def self.stock(name, preload: nil, answer: nil, &environment)
-    Tool.new(name: name, ruby: Bench::STOCK_RUBY, preload: preload, environment: environment || ->(_) { {} }, answer: answer)
+  def self.stock(name, preload: nil, answer: nil, priority: 3, &environment)
+    Tool.new(name: name, ruby: Bench::STOCK_RUBY, preload: preload, priority: priority, environment: environment || ->(_) { {} }, answer: answer)
   end
 
   TOOLS = [
     stock("stock"),
     stock("stock again"),
-    Tool.new(name: "ours", ruby: Bench::RUBY, answer: Answers::Ours,
+    Tool.new(name: "ours, default", ruby: Bench::RUBY, priority: 3, environment: ->(_) { { "RUBY_HEAP_SAMPLE" => "output=none" } }),
+    Tool.new(name: "ours", ruby: Bench::RUBY, priority: 3, answer: Answers::Ours,
              environment: ->(dir) { { "RUBY_HEAP_SAMPLE" => "every=2,diagnose=1%,quiet,output=#{dir}/profiles/" } }),
     stock("datadog", preload: "datadog", answer: Answers::Datadog),
-    stock("heapy, sheap", preload: "heap_dumps", answer: Answers::HeapDumps),
-    stock("memory_profiler", preload: "memory_profiler", answer: Answers::MemoryProfiler),
-    stock("vernier", preload: "vernier", answer: Answers::Vernier),
+    stock("heapy, sheap", preload: "heap_dumps", priority: 2, answer: Answers::HeapDumps),
+    stock("memory_profiler", preload: "memory_profiler", priority: 1, answer: Answers::MemoryProfiler),
+    stock("vernier", preload: "vernier", priority: 2, answer: Answers::Vernier),
     stock("jeprof", answer: Answers::Jeprof) { |dir| { "MALLOC_CONF" => "prof:true,lg_prof_interval:26,prof_final:true,prof_prefix:#{dir}/jeprof" } },
   ].freeze
 
@@ -69,7 +76,7 @@ module Compare
       FileUtils.mkdir_p(@dir)
       fork do
         before = Process.times
-        Process.wait(Process.spawn(environment, "timeout", "-k", "5", (62 + GRACE).to_s, *tool.command(path), chdir: @dir, %i[out err] => "#{@dir}/log"))
+        Process.wait(Process.spawn(environment, *tool.before_others, "timeout", "-k", "5", (62 + GRACE).to_s, *tool.command(path), chdir: @dir, %i[out err] => "#{@dir}/log"))
         after = Process.times
         File.write("#{@dir}/cpu", after.cutime + after.cstime - before.cutime - before.cstime) if $?.success?
         exit!
@@ -113,7 +120,8 @@ module Compare
     asked = tools.select(&:answer)
     head = ["", *asked.map(&:name)]
     Bench.table(head, programs.map { |program| [program, *asked.map { |tool| summary(runs(program, tool).map(&:answer)) }] })
-    puts "place of the first row with the line or C function in the tool's list, C: class, R: what retains it, L: says that it leaks; each round", ""
+    puts "The place in the tool's list of what names the line or the C function (no: not among the first ten), then what the tool shows.",
+         "More than one: the rounds differ.", ""
   end
 
   def summary(answers) = answers.map(&:summary).uniq.join(" | ")

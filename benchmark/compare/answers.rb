@@ -21,10 +21,15 @@ module Answers
     def text = rows.first(FIRST).join("\n")
     def classes = place ? rows[place - 1] : ""
     def holders = ""
-    def summary = "#{place || "-"}#{" C" if klass?}#{" R" if holder?}#{" L" if leak?}"
+    # "1: line, class, leak": the place in the list of what names the line or the C function, and what the tool shows.
+    def summary
+      shown = { "line" => shows?(@truth.line), "function" => @truth.function && shows?(@truth.function), "class" => klass?, "holder" => holder?, "leak" => leak? }
+      "#{place || "no"}#{": #{shown.select { |_, is| is }.keys.join(", ")}" if shown.values.any?}"
+    end
 
     private
 
+    def shows?(pattern) = place && rows[place - 1].match?(pattern)
     def named = Regexp.union(*[@truth.line, @truth.function].compact)
     def run(*command, **options) = Bench.run(*command, **options)
     def gem(name) = File.join(Bench::GEMS, "bin", name)
@@ -33,21 +38,26 @@ module Answers
   class Ours < Answer
     def text = @text ||= run(Bench::RUBY, File.join(File.dirname(Bench::RUBY), "heapsample"), "#{@dir}/profiles")
     def leak? = text.match?(/^.*Leak \((likely|confirmed)\)/)
-    def rows = text.lines
+    # The first paragraphs belong to the first finding.
+    def rows = text.split(/^(?=[2-9]\. )/)
     def holders = text
   end
 
   # Stacks with the values of an index of a pprof profile, by Go's pprof, largest first.
+  # Live objects by class and stack: the samples of the profile that it would have uploaded after 60 s, printed by Go's pprof.
   class Datadog < Answer
-    def rows = @rows ||= stacks.sort_by { |value, _| -value }.map { |value, stack| "#{value} #{stack}" }
+    def rows = @rows ||= stacks.sort_by { |_, bytes| -bytes }.map { |stack, bytes| "#{bytes} #{stack}" }
 
     private
 
     def stacks
-      profile = "#{@dir}/last.pprof"
-      run("zstd", "-qdf", Dir["#{@dir}/datadog-*.zst"].max, "-o", profile)
-      out = run("go", "tool", "pprof", "-traces", "-lines", "-unit=B", "-sample_index=heap-live-size", profile)
-      out.split(/^-+\+-+$/).drop(1).filter_map { |trace| [trace[/^\s+(\d+)B /, 1].to_i, trace.strip] if trace.match?(/^\s+[1-9]\d*B /) }
+      profile = "#{@dir}/datadog-1.pprof"
+      run("zstd", "-qdf", "#{profile}.zst", "-o", profile)
+      samples = run("go", "tool", "pprof", "-traces", "-lines", "-unit=B", "-sample_index=heap-live-size", profile).split(/^-+\+-+$/)
+      samples.each_with_object(Hash.new(0)) do |sample, sums|
+        bytes = sample[/^\s+(\d+)B /, 1].to_i
+        sums[sample.sub(/^.*gc gen age:.*\n/, "").sub(/^(\s+)\d+B /, '\1').strip.squeeze(" ")] += bytes if bytes.positive?
+      end
     end
   end
 
