@@ -21,10 +21,11 @@ module Answers
     def text = rows.first(FIRST).join("\n")
     def classes = place ? rows[place - 1] : ""
     def holders = ""
-    # "1: line, class, leak": the place in the list of what names the line or the C function, and what the tool shows.
-    def summary
-      shown = { "line" => shows?(@truth.line), "function" => @truth.function && shows?(@truth.function), "class" => klass?, "holder" => holder?, "leak" => leak? }
-      "#{place || "no"}#{": #{shown.select { |_, is| is }.keys.join(", ")}" if shown.values.any?}"
+
+    # What the tool shows.
+    def shown
+      { "line" => shows?(@truth.line), "function" => @truth.function && shows?(@truth.function), "class" => klass?, "holder" => holder?, "leak" => leak? }
+        .select { |_, is| is }.keys
     end
 
     private
@@ -43,7 +44,6 @@ module Answers
     def holders = text
   end
 
-  # Stacks with the values of an index of a pprof profile, by Go's pprof, largest first.
   # Live objects by class and stack: the samples of the profile that it would have uploaded after 60 s, printed by Go's pprof.
   class Datadog < Answer
     def rows = @rows ||= stacks.sort_by { |_, bytes| -bytes }.map { |stack, bytes| "#{bytes} #{stack}" }
