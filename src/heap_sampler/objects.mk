@@ -5,7 +5,8 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/base/proc.$(OBJEXT) heap_sampler/base/report.$(OBJEXT) heap_sampler/base/table.$(OBJEXT) \
 	heap_sampler/base/texts.$(OBJEXT) \
 	heap_sampler/heap_walk/blocks.$(OBJEXT) heap_sampler/heap_walk/chains.$(OBJEXT) \
-	heap_sampler/heap_walk/child.$(OBJEXT) heap_sampler/heap_walk/containers.$(OBJEXT) heap_sampler/heap_walk/launch.$(OBJEXT) \
+	heap_sampler/heap_walk/child.$(OBJEXT) heap_sampler/heap_walk/containers.$(OBJEXT) \
+	heap_sampler/heap_walk/due.$(OBJEXT) heap_sampler/heap_walk/launch.$(OBJEXT) \
 	heap_sampler/heap_walk/names.$(OBJEXT) heap_sampler/heap_walk/pins.$(OBJEXT) \
 	heap_sampler/heap_walk/retained_size.$(OBJEXT) heap_sampler/heap_walk/retainers.$(OBJEXT) \
 	heap_sampler/heap_walk/roots.$(OBJEXT) heap_sampler/heap_walk/slot_index.$(OBJEXT) \

@@ -68,6 +68,7 @@ module HeapSample
   autoload :StuckThreads, "#{here}/holders/stuck_threads"
   autoload :StuckThreadsText, "#{here}/holders/stuck_threads_text"
   autoload :Walk, "#{here}/holders/walk"
+  autoload :Walks, "#{here}/holders/walks"
 
   # The file format of the sampler.
   autoload :MetaMessage, "#{here}/pprof/meta_message"
@@ -91,6 +92,7 @@ module HeapSample
   autoload :AccountText, "#{here}/account/account_text"
   autoload :Alive, "#{here}/account/alive"
   autoload :AliveText, "#{here}/account/alive_text"
+  autoload :PiledUp, "#{here}/account/piled_up"
   autoload :Population, "#{here}/account/population"
   autoload :AccountGrowth, "#{here}/account/account_growth"
 
@@ -168,6 +170,7 @@ module HeapSample
   autoload :ViewColumns, "#{here}/html/columns"
   autoload :ViewFrames, "#{here}/html/frames"
   autoload :ViewGroups, "#{here}/html/groups"
+  autoload :ViewProcess, "#{here}/html/process"
   autoload :Web, "#{here}/web"
   autoload :ViewSheet, "#{here}/html/sheet"
   autoload :ViewWays, "#{here}/html/ways"

@@ -3,6 +3,7 @@
 require_relative "diagnosis"
 require_relative "judgement"
 require_relative "read_once"
+require_relative "series_walks"
 require_relative "zoo_series"
 
 # One series judged after 20 profiles, after 60, and after some other numbers of them.
@@ -13,6 +14,8 @@ class Examination
 
   # Judgement after so many profiles.
   attr_reader :judgements, :truth, :warnings
+  # SeriesWalks of the whole series.
+  attr_reader :walks
 
   # `counts`: after how many profiles, nil for all numbers of them. `diagnosis`: ZooDiagnosis, or what has its #of.
   def initialize(truth, folder, counts: nil, diagnosis: ZooDiagnosis)
@@ -21,7 +24,10 @@ class Examination
     @warnings = []
     series = ZooSeries.new(folder)
     wanted = (counts ? [*counts, series.size] : (FEWEST..series.size)).map { |count| [count, series.size].min }.uniq.sort
-    @judgements = ReadOnce.during { wanted.to_h { |count| [count, judge(series, count)] } }
+    ReadOnce.during do
+      @judgements = wanted.to_h { |count| [count, judge(series, count)] }
+      @walks = SeriesWalks.of(series.paths)
+    end
   end
 
   def short = at(SHORT)

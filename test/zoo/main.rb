@@ -6,6 +6,7 @@ require "optparse"
 require_relative "gem_folder"
 require_relative "recorder"
 require_relative "examiner"
+require_relative "holder_score"
 require_relative "score"
 require_relative "table"
 require_relative "../testing"
@@ -44,11 +45,14 @@ exit if options[:record]
 recorded = exhibits.reject { |exhibit| failed.include?(exhibit.name) }
 examinations = Examiner.examine(recorded.to_h { |exhibit| [recorder.folder(exhibit), recorder.truth(exhibit)] })
 score = Score.new(examinations)
+holders = HolderScore.new(examinations)
 silent = examinations.flat_map(&:warnings)
 ZooTest.measured "each series gets an answer", silent.empty?, silent.empty? ? "#{examinations.size} of them" : silent.join(", ")
-puts Table.new(examinations).to_s.gsub(/^/, "# "), *score.lines.map { |line| "# #{line}" }
+puts Table.new(examinations).to_s.gsub(/^/, "# "), *[*score.lines, *holders.lines].map { |line| "# #{line}" }
 score.shares.each do |name, (right, all)|
   ZooTest.measured "#{name}: #{(Score::TARGETS[name] * 100).round}% are wanted", all.zero? || right >= Score::TARGETS[name] * all, "#{right} of #{all}"
 end
 { "no healthy program is called a leak" => score.alarms, "no growing program is called fine" => score.wrong, "no leak is taken back" => score.taken_back }
   .each { |name, found| ZooTest.measured name, found.empty?, found.empty? ? "none" : found.join(", ") }
+ZooTest.measured "what retains a leak is named: #{(HolderScore::WANTED * 100).round}% are wanted", holders.enough?, holders.named.join(" of ")
+ZooTest.measured "no heap walk stops a program for more than #{(HolderScore::LONGEST_STOP * 1000).round} ms", holders.short?, holders.longest ? holders.stop : "no walk"

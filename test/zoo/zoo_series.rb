@@ -16,6 +16,9 @@ class ZooSeries
   # How many profiles there are: of several processes, those of the one with most.
   def size = clock.size
 
+  # Of all profiles, in the order of time.
+  def paths = @profiles.map { |_, name| File.join(@folder, name) }
+
   # Seconds from the first profile of all to profile `count`.
   def seconds(count) = seconds_of(moment(count)) - seconds_of(@profiles.first.first)
 

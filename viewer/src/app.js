@@ -20,58 +20,77 @@ import { Toolbar } from "./toolbar.js";
 import { pathTo } from "./trees.js";
 
 // What the address says that does not change the rows, or which of them are counted.
-const OF_TABLE = ["by", "sort"];
-const OF_GRAPH = [...OF_TABLE, "zoom", "mark", "search", "graph", "direction", "detail", "frames"];
+const OF_TABLE = ["by", "sort", "columns"];
+const OF_GRAPH = [...OF_TABLE, "zoom", "mark", "search", "graph", "direction", "detail", "frames", "small"];
 
 // Where the graph begins, by its direction.
 const STARTS = {
   code: ["From the root to what it calls", "From the lines that memory is charged to, to their callers"],
-  kept: ["From the roots of the heap to what they keep", "From what keeps it, to the roots of the heap"],
+  kept: ["From the roots of the heap to what they retain", "From what is retained, to the roots of the heap"],
 };
 
+const narrow = () => window.matchMedia("(max-width: 700px)").matches;
 const byId = (id) => document.getElementById(id);
 
 export class App {
   constructor(data) {
-    this.data = data;
+    this.processes = [data, ...data.others].map((process) => ({ ...data, ...process, first: data }));
     this.texts = data.texts;
     this.frames = data.frames;
     this.state = new State(window, (names) => this.changed(names));
-    this.view = new Selection(data, this.state);
-    this.summary = new Summary(this.view);
     this.tip = new Tip(byId("tip"));
     this.theme = new Theme(byId("theme"));
-    this.toolbar = new Toolbar(this.view);
-    this.flame = this.makeFlame();
-    this.table = new Table(byId("table"), {
+    this.flame = this.makeFlame("graph", "Flame graph", () => this.look);
+    this.callers = this.makeFlame("callers", "Callers", () => this.lookOfCallers);
+    this.table = new Table(byId("table"), byId("columns"), {
+      columns: (all) => this.state.set({ columns: all ? "all" : "some" }),
       sort: (sort) => this.state.set({ sort }),
       select: (row) => this.select(row),
     });
-    this.state.begin({ value: this.first() });
-    this.fill();
+    this.begin();
     this.listen();
   }
 
-  makeFlame() {
-    const on = {
-      draw: (nodes) => this.look.prepare(nodes),
-      zoom: (node) => this.state.set({ zoom: pathTo(node) }),
-      hover: (node, rest, where) => this.tip.show(node && this.look.told(node, rest), where),
-    };
-    return new Flame(byId("graph"), on, (node) => this.look.of(node));
+  // Shows the process that the state has.
+  begin() {
+    this.data = this.processes[this.state.get("process")] || this.processes[0];
+    this.view = new Selection(this.data, this.state);
+    this.summary = new Summary(this.view);
+    this.toolbar = new Toolbar(this.view);
+    this.state.begin({ value: this.first() });
+    this.fill();
   }
 
-  // What stays as it is.
+  makeFlame(id, title, look) {
+    const on = {
+      draw: (nodes) => look().prepare(nodes),
+      zoom: (node) => (this.view.both ? this.choose(node) : this.state.set({ zoom: pathTo(node) })),
+      other: (node) => this.state.set({ small: "all", ...(this.view.both ? {} : { zoom: pathTo(node) }) }),
+      hover: (node, rest, where) => this.tip.show(node && look().told(node, rest), where),
+    };
+    return new Flame(byId(id), title, on, (node) => look().of(node));
+  }
+
+  // Shows callers and callees of a frame; of a fold, its frames.
+  choose({ group }) {
+    if (group >= 0) this.state.set({ direction: "both", mark: `${this.state.get("detail")}:${group + 1}`, zoom: "" });
+    else this.state.set({ frames: "all" });
+  }
+
+  // What stays as it is while one process is shown.
   fill() {
     const sheet = this.view.sheet("inuse");
     const sizes = `${count(sheet.rowCount)} rows, ${count(sheet.stackCount - 1)} stacks, ${count(this.frames.get("path").length)} frames.`;
     const about = this.data.about.map((line) => el("p", {}, visible(line)));
     fill(byId("about"), ...about, el("p", { className: "note" }, sizes));
-    const places = ["main", "search", "filters", "graph", "table"].map((name) => [name, byId(`${name}-controls`)]);
+    const places = ["process", "main", "search", "filters", "graph", "table"].map((name) => [
+      name,
+      byId(`${name}-controls`),
+    ]);
     this.toolbar.place(Object.fromEntries(places), byId("filters-button"));
-    help(byId("help"));
+    this.toolbar.search.input.addEventListener("keydown", (event) => event.key === "Enter" && this.zoomToFound());
     byId("diagnosis").hidden = !this.data.diagnosis;
-    drawDiagnosis(byId("findings"), this.data.diagnosis, this.data.states, {
+    drawDiagnosis(byId("verdict"), byId("findings"), this.data.diagnosis, this.data.process, this.data.states, {
       select: (lines) => this.showLine(lines),
       short: (line) => shortened(line, this.view),
     });
@@ -79,9 +98,9 @@ export class App {
   }
 
   listen() {
+    help(byId("help"));
     byId("help-button").addEventListener("click", () => byId("help").showModal());
     byId("out").addEventListener("click", () => this.zoomOut());
-    this.toolbar.search.input.addEventListener("keydown", (event) => event.key === "Enter" && this.zoomToFound());
     this.keys = new Keys(this.state, {
       busy: () => byId("help").open,
       search: () => this.toolbar.search.input.focus(),
@@ -105,6 +124,8 @@ export class App {
 
   changed(names) {
     this.tip.show(null);
+    const chosen = this.focus;
+    if (names.includes("direction") && this.view.both && !this.state.get("mark") && chosen?.parent) this.choose(chosen);
     this.parts = new Set([...(this.parts || []), ...names]);
     if (this.frameAsked) return;
     this.frameAsked = requestAnimationFrame(() => {
@@ -115,8 +136,14 @@ export class App {
   }
 
   render(names = null) {
+    if (names?.has("process")) {
+      const focused = document.activeElement?.dataset.name;
+      this.begin();
+      if (focused) document.querySelector(`[data-name="${CSS.escape(focused)}"]`)?.focus();
+    }
     const only = (some) => names !== null && [...names].every((name) => some.includes(name));
     this.toolbar.show();
+    this.arrange();
     this.shownTree = this.view.tree();
     this.focus = this.zoomed();
     this.wantedFrames = this.view.wanted();
@@ -128,6 +155,13 @@ export class App {
     byId("link").href = this.state.text() || "#";
     this.showFound(names);
     this.drawn = (this.drawn || 0) + 1;
+  }
+
+  // On a phone the list of lines comes before the graph.
+  arrange() {
+    const [graph, table] = [byId("graph-section"), byId("table-section")];
+    const [first, second] = narrow() ? [table, graph] : [graph, table];
+    if (first.nextElementSibling !== second) first.parentNode.prepend(first);
   }
 
   zoomed() {
@@ -145,13 +179,22 @@ export class App {
 
   drawGraph() {
     const graph = byId("graph");
-    const flame = this.state.get("graph") === "flame";
+    const flame = this.state.get("graph") === "flame" && !this.view.both;
     const keepFocus = graph.contains(document.activeElement);
     const some = this.shownTree.root.width > 0;
+    const { callers } = this.shownTree;
+    // What is searched for is never among the others.
+    const all = this.state.get("small") === "all" || this.wantedFrames !== null;
     this.look = new FrameLook(this.view, this.shownTree, this.wantedFrames);
+    byId("callers").hidden = !callers || !some;
+    if (callers && some) {
+      this.lookOfCallers = new FrameLook(this.view, callers, this.wantedFrames);
+      this.callers.draw(callers, callers.root, { flame: true, keepFocus: false, all });
+      byId("callers").scrollTop = byId("callers").scrollHeight;
+    }
     if (some) {
       for (const note of graph.querySelectorAll("p")) note.remove();
-      this.flame.draw(this.shownTree, this.focus, { flame, keepFocus });
+      this.flame.draw(this.shownTree, this.focus, { flame, keepFocus, all });
       if (flame !== this.wasFlame) graph.scrollTop = flame ? graph.scrollHeight : 0;
       this.wasFlame = flame;
       if (this.focus.parent) this.flame.showFocus();
@@ -165,6 +208,7 @@ export class App {
       kept: this.state.get("value") === "kept",
       folds: this.view.folded !== null,
       found: this.wantedFrames !== null,
+      zoomed: this.focus.parent !== null,
     });
   }
 
@@ -174,16 +218,18 @@ export class App {
     for (let node = this.focus; node.parent; node = node.parent) path.unshift(this.look.of(node).short);
     const [fromRoot, fromLine] = STARTS[this.state.get("value") === "kept" ? "kept" : "code"];
     const place = byId("place");
+    const start = this.state.get("direction") === "callers" ? fromLine : fromRoot;
+    const name = this.view.both ? this.look.of(this.focus).name : "";
     place.textContent = path.length
       ? path
           .slice(-4)
           .map((name) => cut(name, 60))
           .join(" › ")
-      : this.state.get("direction") === "callers"
-        ? fromLine
-        : fromRoot;
+      : name
+        ? `Callers above, callees below: ${cut(name, 120)}`
+        : start;
     place.title = cut(path.join(" › "), 2000);
-    byId("out").hidden = path.length === 0;
+    byId("out").hidden = path.length === 0 && this.state.get("small") !== "all";
     fill(byId("details"), ...(path.length ? this.look.told(this.focus, 0).map((line) => el("bdi", {}, line)) : []));
   }
 
@@ -205,6 +251,7 @@ export class App {
       changes: (rows) => this.changes(rows),
       unit: state.get("unit"),
       sort: state.get("sort"),
+      all: state.get("columns") === "all",
       gcCount: data.gc_count,
       totals: { value: view.sums().total.value(state.get("unit")) },
       matched: value !== "growth" || view.growth.matched,
@@ -216,6 +263,7 @@ export class App {
       memory: state.get("memory"),
       names: this,
       marked: (row) => this.marked(by, row),
+      step: narrow() ? 10 : 100,
       found,
     });
     byId("table-note").textContent = zoomed
@@ -250,7 +298,7 @@ export class App {
   drawAges() {
     const { state, data } = this;
     if (data.gc_count === null)
-      return fill(byId("generations"), el("p", { className: "note" }, "The profile does not tell GCs."));
+      return fill(byId("generations"), el("p", { className: "note" }, "The profile has no GC counts."));
     const sheet = this.view.sheet("inuse");
     const filter = this.view.filter();
     const found = generations(sheet, sheet.mask({ ...filter, ages: null }, data.gc_count), data.gc_count);
@@ -294,8 +342,10 @@ export class App {
     const off = this.marked(by, row);
     this.follow = true;
     if (view.filters.includes(by.name)) state.set({ [by.name]: off || row.key <= 0 ? "" : row.name });
-    else if (by.detail) state.set({ mark: off || row.key === 0 ? "" : `${by.detail}:${row.key}`, search: "" });
-    else if (row.key > 0) state.set({ search: state.get("search") === row.name ? "" : row.name, mark: "" });
+    else if (by.detail) {
+      const mark = off || row.key === 0 ? "" : `${by.detail}:${row.key}`;
+      state.set({ mark, search: "", ...(view.both ? { detail: by.detail } : {}) });
+    } else if (row.key > 0) state.set({ search: state.get("search") === row.name ? "" : row.name, mark: "" });
   }
 
   // Scrolls to what was searched for or marked; what is too narrow to be drawn is zoomed in on.
@@ -335,7 +385,8 @@ export class App {
   }
 
   zoomOut() {
-    if (this.focus.parent) this.state.set({ zoom: pathTo(this.focus.parent) });
+    if (this.state.get("small") === "all") this.state.set({ small: "other" });
+    else if (this.focus.parent) this.state.set({ zoom: pathTo(this.focus.parent) });
   }
 
   // --- for tests ---

@@ -4,12 +4,12 @@ import { scaleLinear, scaleUtc } from "d3-scale";
 import { select } from "d3-selection";
 import { area, line, stack } from "d3-shape";
 import { Estimate } from "./estimate.js";
-import { amount, bytes, count, duration, interval, percent, size } from "./format.js";
+import { amount, bytes, count, cut, duration, interval, percent, size, visible } from "./format.js";
 import { el, fill } from "./dom.js";
 
 const BARS = 40;
-const HEIGHT = 180;
-const MARGIN = { top: 8, right: 28, bottom: 30, left: 70 };
+const HEIGHT = 150;
+const MARGIN = { top: 14, right: 28, bottom: 30, left: 70 };
 
 const svgIn = (element, label) => {
   const width = Math.max(260, element.clientWidth);
@@ -102,7 +102,7 @@ export const generations = (sheet, mask, gcCount) => {
 export const drawGenerations = (element, { bins, width, unknown }, unit, chosen, on) => {
   fill(element);
   if (bins.every(({ estimate }) => estimate.zero)) {
-    element.append(el("p", { className: "note" }, "Nothing in use has a known birth."));
+    element.append(el("p", { className: "note" }, "Nothing in use has a known age."));
   } else {
     const { svg, width: room } = svgIn(element, "In use by age in GCs");
     const oldest = bins[bins.length - 1].to + 1;
@@ -163,7 +163,7 @@ export const drawGenerations = (element, { bins, width, unknown }, unit, chosen,
   }
   if (!unknown.zero) {
     element.append(
-      el("p", { className: "note" }, `Not here: ${figures(unknown, unit)} that has no known birth (malloc).`),
+      el("p", { className: "note" }, `Not here: ${figures(unknown, unit)}, whose age is not known (malloc).`),
     );
   }
 };
@@ -176,8 +176,10 @@ const figures = (estimate, unit) =>
 
 // The accounts of the process: a table of the last one with what changed since the first, and a chart if there are
 // more than two: in `chart` or, where that is null, beside the table.
-export const drawMemory = (element, { accounts, parts, account_growth: growth }, on, chart = null) => {
+export const drawMemory = (element, data, on, chart = null) => {
+  const { accounts, parts, account_growth: growth } = data;
   fill(element);
+  if (chart) fill(chart);
   if (accounts.length === 0) {
     element.append(el("p", { className: "note" }, "The profile has no account of the process's memory."));
     return;
@@ -189,32 +191,83 @@ export const drawMemory = (element, { accounts, parts, account_growth: growth },
   element.append(accountTable(accounts, parts));
   if (growth) element.append(el("p", {}, growth));
   // It takes the width that it has beside the rest.
-  if (accounts.length > 2) drawAccounts(chart, accounts, parts, on);
-  if (chart?.firstChild.tagName === "FIGCAPTION") chart.append(partsLegend(accounts, parts));
+  if (accounts.length < 3) return;
+  const marks = marksOf(data, accounts[0].at, accounts[accounts.length - 1].at);
+  drawAccounts(chart, accounts, parts, marks, on);
+  chart.append(chartLegend(accounts, parts, marks));
 };
 
-const LEGEND = 5;
-
-// The largest parts; the others are in the table.
-const partsLegend = (accounts, parts) => {
-  const last = accounts[accounts.length - 1].parts;
-  const names = Object.keys(parts);
-  const largest = [...names].sort((a, b) => (last[b] || 0) - (last[a] || 0)).slice(0, LEGEND);
-  const swatches = names
-    .filter((name) => largest.includes(name))
-    .map((name) =>
-      el(
-        "span",
-        {},
-        el("span", { className: `swatch part${names.indexOf(name)}` }),
-        parts[name].replace(/[(,].*$/, ""),
-      ),
-    );
-  return el("p", { className: "note parts" }, ...swatches);
+// What is drawn over the areas: the time that the diagnosis judged, major GCs and deploys.
+const marksOf = ({ majors, deploys, diagnosis, process }, from, to) => {
+  const inside = (at) => at >= from && at <= to;
+  const judged = diagnosis?.processes?.[process]?.window;
+  return {
+    judged: Array.isArray(judged) ? judged.map((at) => Math.min(Math.max(at, from), to)) : null,
+    majors: majors.filter(inside),
+    // The deploy that ran already is at the left edge.
+    deploys: deploys
+      .filter(([at], i) => at <= to && !(deploys[i + 1]?.[0] <= from))
+      .map(([at, name]) => [Math.max(at, from), cut(visible(String(name)), 24)]),
+  };
 };
 
-const drawAccounts = (element, accounts, parts, on) => {
-  const { svg, width } = svgIn(element, "Memory of the process over time");
+// Everything that is drawn.
+const chartLegend = (accounts, parts, { judged, majors, deploys }) => {
+  const drawn = [...Object.keys(parts).entries()].filter(([, name]) => accounts.some((account) => account.parts[name]));
+  const kinds = drawn.map(([i, name]) => [`part${i}`, parts[name].replace(/[(,].*$/, "")]);
+  if (hasRss(accounts)) kinds.push(["line rss", "RSS"]);
+  if (majors.length) kinds.push(["line major", `major GC (${count(majors.length)})`]);
+  if (deploys.length) kinds.push(["line deploy", "deploy"]);
+  if (judged) kinds.push(["judged", "judged by the diagnosis"]);
+  const entry = ([kind, title]) => el("span", {}, el("span", { className: `swatch ${kind}` }), title);
+  return el("p", { className: "note parts" }, ...kinds.map(entry));
+};
+
+const hasRss = (accounts) => accounts.every(({ rss }) => rss !== null);
+
+const drawMarks = (svg, x, { judged, majors, deploys }) => {
+  const place = (at) => x(new Date(at * 1000));
+  const lines = (kind, list, from, to) =>
+    svg
+      .selectAll(`line.${kind}`)
+      .data(list)
+      .join("line")
+      .attr("class", kind)
+      .attr("x1", place)
+      .attr("x2", place)
+      .attr("y1", from)
+      .attr("y2", to);
+  const bottom = HEIGHT - MARGIN.bottom;
+  if (judged) {
+    svg
+      .insert("rect", ".axis")
+      .attr("class", "judged")
+      .attr("x", place(judged[0]))
+      .attr("width", Math.max(1, place(judged[1]) - place(judged[0])))
+      .attr("y", MARGIN.top)
+      .attr("height", bottom - MARGIN.top);
+  }
+  lines("major", majors, MARGIN.top - 6, MARGIN.top);
+  lines(
+    "deploy",
+    deploys.map(([at]) => at),
+    2,
+    bottom,
+  );
+  svg
+    .selectAll("text.deploy")
+    .data(deploys)
+    .join("text")
+    .attr("class", "deploy")
+    .attr("x", ([at]) => place(at) + 4)
+    .attr("y", MARGIN.top + 10)
+    .text(([, name]) => name);
+};
+
+const drawAccounts = (element, accounts, parts, marks, on) => {
+  const deploys = marks.deploys.map(([, name]) => name).join(", ") || "none";
+  const said = `Memory of the process over time; ${count(marks.majors.length)} major GCs, deploys: ${deploys}`;
+  const { svg, width } = svgIn(element, said);
   const names = Object.keys(parts);
   const times = accounts.map(({ at }) => new Date(at * 1000));
   const sum = (account) => Object.values(account.parts).reduce((total, value) => total + value, 0);
@@ -234,7 +287,7 @@ const drawAccounts = (element, accounts, parts, on) => {
     .join("path")
     .attr("class", (_, i) => `part part${i}`)
     .attr("d", shape);
-  if (accounts.every(({ rss }) => rss !== null)) {
+  if (hasRss(accounts)) {
     svg
       .append("path")
       .attr("class", "rss")
@@ -247,30 +300,49 @@ const drawAccounts = (element, accounts, parts, on) => {
   }
   const format = times[times.length - 1] - times[0] < DAY * 1000 ? clock : null;
   axes(svg, x, y, width, { ticks, unit: "bytes", format });
+  drawMarks(svg, x, marks);
   const cursor = svg
     .append("line")
     .attr("class", "cursor")
     .attr("y1", MARGIN.top)
     .attr("y2", HEIGHT - MARGIN.bottom)
     .attr("visibility", "hidden");
+  const last = accounts.length - 1;
+  let current = last;
+  const show = (i, where) => {
+    current = i;
+    const { rss, parts: sizes } = accounts[i];
+    cursor.attr("visibility", "visible").attr("x1", x(times[i])).attr("x2", x(times[i]));
+    const after = `${duration((times[i] - times[0]) / 1000)} after the first: ${rss === null ? "" : `RSS ${bytes(rss)}`}`;
+    const lines = names.filter((name) => sizes[name]).map((name) => `${parts[name]}: ${bytes(sizes[name])}`);
+    svg.attr("aria-valuenow", i).attr("aria-valuetext", [after, ...lines].join("; "));
+    on.hover([after, ...lines], where);
+  };
+  const hide = () => {
+    cursor.attr("visibility", "hidden");
+    on.hover(null);
+  };
+  const strides = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
   svg
+    .attr("role", "slider")
+    .attr("tabindex", 0)
+    .attr("aria-valuemin", 0)
+    .attr("aria-valuemax", last)
+    .attr("aria-valuenow", last)
     .on("mousemove", (event) => {
       const at = x.invert(event.clientX - svg.node().getBoundingClientRect().left);
-      const nearest = times.reduce((best, time, i) => (Math.abs(time - at) < Math.abs(times[best] - at) ? i : best), 0);
-      cursor.attr("visibility", "visible").attr("x1", x(times[nearest])).attr("x2", x(times[nearest]));
-      const account = accounts[nearest];
-      on.hover(
-        [
-          `${duration((times[nearest] - times[0]) / 1000)} after the first: ${account.rss === null ? "" : `RSS ${bytes(account.rss)}`}`,
-          ...names.filter((name) => account.parts[name]).map((name) => `${parts[name]}: ${bytes(account.parts[name])}`),
-        ],
+      show(
+        times.reduce((best, time, i) => (Math.abs(time - at) < Math.abs(times[best] - at) ? i : best), 0),
         event,
       );
     })
-    .on("mouseleave", () => {
-      cursor.attr("visibility", "hidden");
-      on.hover(null);
-    });
+    .on("focus", () => svg.node().matches(":focus-visible") && show(current, svg.node()))
+    .on("keydown", (event) => {
+      if (!Object.hasOwn(strides, event.key)) return;
+      event.preventDefault();
+      show(Math.min(last, Math.max(0, current + strides[event.key])), svg.node());
+    })
+    .on("mouseleave blur", hide);
 };
 
 const accountTable = (accounts, parts) => {

@@ -1,6 +1,7 @@
 // Buttons, lists and fields above the graph: each holds one value of the state.
 import { el, fill } from "./dom.js";
-import { visible } from "./format.js";
+import { cut, visible } from "./format.js";
+import { reset } from "./state.js";
 
 // A row of buttons, one of which is pressed. `options`: value => text.
 export const choice = (name, label, options, state, text = "") => {
@@ -25,8 +26,7 @@ export const choice = (name, label, options, state, text = "") => {
   };
 };
 
-// What a change makes meaningless: a way through another tree.
-const reset = (name) => (["direction", "detail", "frames", "value", "since"].includes(name) ? { zoom: "" } : {});
+const OPTION = 120; // characters
 
 // A list to choose from. `options`: [value, text]; `wanted` tells whether it is
 // there just now.
@@ -34,7 +34,7 @@ export const list = (name, label, options, state, wanted = () => true) => {
   const select = el(
     "select",
     { "data-name": name, "aria-label": label, onchange: () => state.set({ [name]: select.value, ...reset(name) }) },
-    ...options.map(([value, text]) => el("option", { value }, visible(text))),
+    ...options.map(([value, text]) => el("option", { value }, cut(visible(text), OPTION))),
   );
   const element = el("label", { className: "control" }, el("span", { className: "name" }, label), select);
   return {

@@ -29,9 +29,11 @@ export const unpack = async (base64) => {
     format ? new ARRAYS[format](buffer, 4 + length + at, size) : new Uint8Array(size);
   const columns = (references) =>
     new Map(Object.entries(references).map(([name, reference]) => [name, column(reference)]));
-  head.profile = columns(head.profile);
-  if (head.kept) head.kept = columns(head.kept);
+  for (const process of [head, ...head.others]) {
+    process.profile = columns(process.profile);
+    if (process.kept) process.kept = columns(process.kept);
+    for (const growth of process.growths) growth.columns = columns(growth.columns);
+  }
   head.frames = columns(head.frames);
-  for (const growth of head.growths) growth.columns = columns(growth.columns);
   return head;
 };

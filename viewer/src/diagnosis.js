@@ -1,15 +1,18 @@
 // What the page opens with: does a process leak, how certain is that, which lines and what retains their memory, as
 // HeapSample::Diagnosis has it. All of it is text from elsewhere, and stays text.
 import { el, fill } from "./dom.js";
-import { bytes, count, cut, figureWithin, percent, visible } from "./format.js";
+import { bytes, count, cut, duration, figureWithin, percent, visible } from "./format.js";
 import { sameLine } from "./places.js";
 
 // Each state has its style of a badge.
 const STATES = ["confirmed", "likely", "grows", "ended", "none", "unknown"];
-// Findings with a card in sight, each with such a part of what the samples found, and lines of each.
+const KINDS = { objects: "Ruby objects", native: "native memory" };
+// Findings with a card in sight, each with such a part of what the samples found; lines of each; steps in sight.
 const CARDS = 3;
 const PART = 0.05;
 const LINES = 5;
+const STEPS = 2;
+const RESIDENT = 0.95; // below this part it is worth a word
 const LENGTH = 1000; // characters of a text; of a badge WORD
 const WORD = 40;
 const NOTHING = "–";
@@ -19,49 +22,75 @@ const some = (list) => (Array.isArray(list) ? list : []);
 const isNumber = (value) => typeof value === "number";
 const sum = (list, name) => list.reduce((total, one) => total + one[name], 0);
 const figure = (value, sign = false) => (isNumber(value) ? bytes(value, sign) : NOTHING);
-const styleOf = (state) => (STATES.includes(state) ? state : "unknown");
+const styleOf = ({ state, unused }) =>
+  state === "none" && unused ? "bloat" : STATES.includes(state) ? state : "unknown";
 
-// `words`: what is written for a state, by state. `on.select(lines)`: shows one of the lines, the application's first;
-// `on.short(line)`: the same with its path as the page has it.
-export const drawDiagnosis = (element, diagnosis, words, on) => {
+// The process of number `at` in full, and all of them behind a fold. `words`: what is written for a state, by state.
+// `on.select(lines)`: shows one of the lines, the application's first; `on.short(line)`: the same with its path as the
+// page has it.
+export const drawDiagnosis = (verdict, element, diagnosis, at, words, on) => {
   if (!diagnosis) return;
   const processes = some(diagnosis.processes);
-  const [worst] = processes;
-  element.parentNode.className = styleOf(worst.state);
+  const process = processes[at];
+  const shown = cards(process, on);
+  element.parentNode.className = styleOf(process);
+  fill(
+    verdict,
+    el("p", { className: "verdict" }, badge(process, words), el("strong", {}, ...prose(withoutWord(process, words)))),
+    ...some(diagnosis.warnings).map((warning) => el("p", { className: "warning" }, text(warning))),
+    about(process),
+  );
   fill(
     element,
-    el("p", { className: "verdict" }, badge(worst, words), el("strong", {}, ...prose(worst.sentence))),
-    ...some(diagnosis.warnings).map((warning) => el("p", { className: "warning" }, text(warning))),
-    together(worst),
-    ...some(worst.evidence).map((sentence) => el("p", {}, ...prose(sentence))),
-    ...cards(worst, on),
-    next(worst),
-    processes.length > 1 ? processTable(processes, words) : null,
+    ...shown,
+    next(process),
+    evidence(process, shown.length === 0),
+    processes.length > 1 ? more(`All ${processes.length} verdicts`, processTable(processes, words)) : null,
   );
 };
 
-const badge = ({ state }, words) =>
-  el("span", { className: `badge ${styleOf(state)}` }, text(Object.hasOwn(words, state) ? words[state] : state, WORD));
+const wordOf = ({ state }, words) => text(Object.hasOwn(words, state) ? words[state] : state, WORD);
+const badge = (process, words) => el("span", { className: `badge ${styleOf(process)}` }, wordOf(process, words));
 
-// A sentence; what is between backticks in it is code.
+// The sentence begins with the badge's word: that is left out.
+const withoutWord = (process, words) => {
+  const sentence = String(process.sentence ?? "");
+  const word = `${wordOf(process, words)}: `;
+  if (!sentence.toLowerCase().startsWith(word)) return sentence;
+  return sentence.charAt(word.length).toUpperCase() + sentence.slice(word.length + 1);
+};
+
+// A sentence; what is between backticks in it is code, and so is a command at its end.
 const prose = (sentence) =>
   text(sentence ?? "")
-    .split(/`([^`]+)`/)
-    .map((part, i) => (i % 2 ? el("code", {}, part) : part));
+    .split(/`([^`]+)`| ((?:heapsample|bpftrace) .+)$/)
+    .flatMap((part, i) =>
+      i % 3 === 0 ? part : part === undefined ? [] : [i % 3 === 2 ? " " : "", el("code", {}, part)],
+    );
 
 const pidsOf = ({ pids }) => some(pids).map((pid) => text(pid ?? "?"));
 
-// Processes that run the same code have one verdict.
-const together = (process) => {
+// Processes that run the same code have one verdict. When the limit is reached; what RSS grew in, where it is not in use.
+const about = (process) => {
   const pids = pidsOf(process);
-  if (pids.length < 2) return null;
   const judged = some(process.judged);
-  const worst =
-    judged.length < pids.length ? `, of which ${judged.map((pid) => text(pid)).join(", ")} is the worst` : "";
-  return el("p", { className: "note" }, `${pids.length} processes (${pids.join(", ")})${worst}.`);
+  const worst = judged.length < pids.length ? `; the worst is ${judged.map((pid) => text(pid)).join(", ")}` : "";
+  const said = [
+    pids.length > 1 ? `${pids.length} processes (${pids.join(", ")})${worst}.` : "",
+    isNumber(process.seconds_to_limit)
+      ? `The memory limit is reached in ${duration(process.seconds_to_limit)} at this rate.`
+      : "",
+    process.unused ? `Bloat: ${text(process.unused[0])} ${figure(process.unused[1], true)}, which no object uses.` : "",
+  ].filter((sentence) => sentence);
+  return said.length ? el("p", { className: "note" }, said.join(" ")) : null;
 };
 
 const more = (title, ...children) => el("details", {}, el("summary", {}, title), ...children);
+
+const evidence = (process, open) => {
+  const sentences = some(process.evidence).map((sentence) => el("p", {}, ...prose(sentence)));
+  return sentences.length ? Object.assign(more("Exact counts", ...sentences), { open }) : null;
+};
 
 // Counts decide whether bytes grow. If they do not, what the samples found is folded.
 const cards = (process, on) => {
@@ -74,46 +103,60 @@ const cards = (process, on) => {
   const shown = findings.filter((finding, i) => i < CARDS && finding.bytes >= PART * total).length;
   const rest = findings.slice(shown);
   const title = `${rest.length} smaller, ${figure(sum(rest, "bytes"), true)} together`;
-  return [...drawn.slice(0, shown), rest.length ? more(title, ...drawn.slice(shown)) : null];
+  return [...drawn.slice(0, shown), ...(rest.length ? [more(title, ...drawn.slice(shown))] : [])];
 };
 
+// The facts of one finding, and nothing that is inferred without saying so.
 const card = (finding, total, on) => {
-  const [largest] = some(finding.lines);
+  const lines = some(finding.lines);
+  const stack = some(lines[0]?.stack);
+  const title = `${lines.length === 1 ? "Line" : `${lines.length} lines`}${stack.length ? " and stack" : ""}`;
   return el(
     "article",
     { className: "finding" },
-    el("h2", {}, subject(finding, on), size(finding, total)),
-    lineTable(finding, on),
-    some(largest?.stack).length ? stack(largest.stack) : null,
+    el("h2", {}, subject(finding, on), size(finding)),
+    el("ul", { className: "facts" }, ...facts(finding, total, on).map((fact) => el("li", {}, ...[fact].flat()))),
+    lines.length ? more(title, lineTable(lines, on), stack.length ? stackList(stack) : null) : null,
   );
 };
 
-const stack = (frames) =>
-  more(
+const stackList = (frames) =>
+  el(
+    "div",
+    {},
     "Stack of the largest line",
     el("ol", { className: "stack" }, ...frames.map((frame) => el("li", {}, text(frame)))),
   );
 
 // What retains it, where that is known; else the line.
-const subject = (finding, on) => {
-  const { holder, lost } = finding;
-  const [largest] = some(finding.lines);
+const subject = ({ holder, lost, lines }, on) => {
+  const [largest = {}] = some(lines);
+  const library = largest.library ? [" of ", el("code", {}, text(largest.library))] : [];
+  if (holder?.named)
+    return el("span", { className: "where" }, "retained by ", el("code", {}, el("bdi", {}, nameOf(holder, on))));
+  if (lost) return el("span", { className: "where" }, "C code", ...library, ": no reference to its memory found");
+  return el("span", { className: "where" }, place(largest, on));
+};
+
+const facts = ({ kind, holder, entries, lost, bytes: grew, resident_bytes: resident, objects, lines }, total, on) => {
+  const [largest] = some(lines);
+  const list = [Object.hasOwn(KINDS, kind) ? KINDS[kind] : text(kind ?? "memory", WORD)];
+  if (total > 0 && isNumber(grew)) list.push(`${percent(grew / total)} of what the samples found`);
+  if (isNumber(objects)) list.push(`${count(objects)} objects`);
+  if (resident < RESIDENT * grew) list.push(`${bytes(resident)} of it resident`);
   if (holder?.named) {
-    const owner = holder.owner ? [" (by the ", el("code", {}, text(holder.owner)), "s that own the memory)"] : [];
-    return el(
-      "span",
-      { className: "where" },
-      "retained by ",
-      el("code", {}, el("bdi", {}, nameOf(holder, on))),
-      ...owner,
-    );
+    if (isNumber(holder.share)) list.push(`retains ${percent(holder.share)} of it`);
+    const { before, now, bound, removed } = entries ?? { now: holder.entries, bound: holder.bound };
+    const change = `${isNumber(before) ? `${count(before)} → ` : ""}${isNumber(now) ? count(now) : ""} entries`;
+    if (isNumber(now)) list.push(`${change}${isNumber(removed) ? `, about ${count(removed)} removed` : ""}`);
+    if (bound) list.push(["may be limited by ", el("code", {}, text(bound))]);
+    if (holder.owner) list.push(["inferred from the ", el("code", {}, text(holder.owner)), "s that own the memory"]);
+  } else if (!lost) {
+    list.push(holder ? ["retained by ", el("bdi", {}, text(holder.root))] : "no heap walk names what retains it");
   }
-  if (lost) {
-    const library = largest?.library ? [" of ", el("code", {}, text(largest.library))] : [];
-    return el("span", { className: "where" }, "C code", ...library, ": no reference leads to its memory");
-  }
-  const root = holder ? el("span", { className: "note" }, `, retained by ${text(holder.root)}`) : null;
-  return el("span", { className: "where" }, place(largest ?? {}, on), root);
+  if (largest && (holder?.named || lost)) list.push(["allocated at ", place(largest, on)]);
+  if (largest) list.push(text(largest.class ?? "(malloc)"));
+  return list;
 };
 
 const nameOf = ({ name, path, line }, on) => text([name, ...(path ? [on.short(`${path}:${line}`)] : [])].join(" "));
@@ -131,13 +174,12 @@ const place = (line, on) => {
   return el("button", properties, el("bdi", {}, text(on.short(lines[0]))));
 };
 
-// Bytes with their interval, a rate, and the part of all that the samples found.
-const size = ({ bytes: grew, interval, bytes_per_hour: rate }, total) => {
+// Bytes with their interval, and a rate.
+const size = ({ bytes: grew, interval, bytes_per_hour: rate }) => {
   if (!isNumber(grew)) return null;
   const [value, between] = within(grew, interval);
-  const part = total > 0 ? `, ${percent(grew / total)} of what the samples found` : "";
   const hourly = isNumber(rate) ? `, ${bytes(rate, true)}/hour` : "";
-  return el("span", { className: "rate" }, value, el("span", { className: "note" }, ` (${between})${hourly}${part}`));
+  return el("span", { className: "rate" }, value, el("span", { className: "note" }, ` (${between})${hourly}`));
 };
 
 const within = (grew, interval) => {
@@ -151,9 +193,7 @@ const table = (titles, rows) => {
 };
 
 // The largest lines; the others are the last row, so the rows make the sum.
-const lineTable = (finding, on) => {
-  const lines = some(finding.lines);
-  if (lines.length === 0) return null;
+const lineTable = (lines, on) => {
   const native = lines.some(({ library }) => library);
   const titles = [
     ["line", "place"],
@@ -208,11 +248,13 @@ const where = (line, on) => {
 const next = (process) => {
   const steps = some(process.next);
   if (steps.length === 0) return null;
+  const item = (step) => el("li", {}, ...prose(step));
   return el(
     "div",
     { className: "next" },
     el("span", { className: "name" }, "Next"),
-    el("ul", {}, ...steps.map((step) => el("li", {}, ...prose(step)))),
+    el("ul", {}, ...steps.slice(0, STEPS).map(item)),
+    steps.length > STEPS ? more(`${steps.length - STEPS} more`, el("ul", {}, ...steps.slice(STEPS).map(item))) : null,
   );
 };
 

@@ -1,12 +1,12 @@
 // Cuts places in front, "…/models/ticket.rb:12", where the column of a table has no room: the file and
-// the line are what one looks for.
+// the line are what one looks for. A marked row has room for all of it.
 import { cutFront } from "./format.js";
 
 const GAP = 10;
 const LEAST = 0.6; // of the room for a place that has a label beside it
 
 export const fitPlaces = (element) => {
-  const places = [...element.querySelectorAll("td.name .place")];
+  const places = [...element.querySelectorAll("tr:not(.marked) td.name .place")];
   if (places.length === 0) return;
   const room = roomOf(places[0].parentNode);
   const beside = getComputedStyle(places[0].parentNode).display === "flex";

@@ -4,11 +4,12 @@
 import flamegraph from "d3-flame-graph";
 import { select } from "d3-selection";
 import { timerFlush } from "d3-timer";
-import { cutFront } from "./format.js";
+import { cutClass, cutFront } from "./format.js";
 import { within } from "./scroll.js";
 import { FOLD, visible } from "./trees.js";
 
 const NARROWEST = 2; // pixels
+const SMALL = 24; // pixels that have no room for a name
 const MOST = 1000; // frames at a time
 const HEIGHT = 20; // pixels of a frame
 const CONTEXT = 2 * HEIGHT; // what is seen around a frame that is scrolled to
@@ -20,10 +21,11 @@ const noTooltip = Object.assign(() => {}, { show() {}, hide() {} });
 const nodesOf = (data) => (data.rest ? [] : [data.node, ...data.children.flatMap(nodesOf)]);
 
 export class Flame {
-  // `on`: draw(nodes), zoom(node), hover(node or null, rest, event or element).
+  // `on`: draw(nodes), zoom(node), other(node), hover(node or null, rest, event or element).
   // `look(node)`: name, short name, classes and spoken text of a frame.
-  constructor(element, on, look) {
+  constructor(element, title, on, look) {
     this.element = element;
+    this.title = title;
     this.on = on;
     this.look = look;
     this.chart = null;
@@ -34,17 +36,18 @@ export class Flame {
     element.addEventListener("keydown", (event) => this.key(event));
     element.addEventListener("focusin", (event) => {
       const frame = event.target.closest(".frame");
-      if (!frame) return;
       this.current = frame;
+      // A tip after a click would lie over what is below.
+      if (!frame?.matches(":focus-visible")) return;
       const { data } = frame.__data__;
       on.hover(data.node, data.rest, frame);
     });
     element.addEventListener("focusout", () => on.hover(null));
   }
 
-  draw(tree, focus, { flame, keepFocus }) {
+  draw(tree, focus, { flame, keepFocus, all }) {
     const width = Math.max(200, Math.floor(this.element.clientWidth));
-    const top = visible(tree, focus, NARROWEST / width, MOST);
+    const top = visible(tree, focus, NARROWEST / width, MOST, all ? 0 : SMALL / width);
     let data = top;
     for (let node = focus.parent; node; node = node.parent) {
       data = { node, rest: 0, value: focus.width, children: [data], fade: true };
@@ -60,7 +63,7 @@ export class Flame {
         .transitionDuration(0)
         .resetHeightOnZoom(true)
         .tooltip(noTooltip)
-        .getName((d) => (d.data.rest ? `${d.data.rest} narrower` : this.look(d.data.node).labels[0]))
+        .getName((d) => (d.data.rest ? `other (${d.data.rest})` : this.look(d.data.node).labels[0]))
         .setColorMapper(() => "");
       this.chart.inverted(!flame);
       this.chart.width(width);
@@ -88,7 +91,7 @@ export class Flame {
     for (const frame of frames) {
       const { data, depth, x0, x1 } = frame.__data__;
       const look = this.look(data.node);
-      const text = data.rest ? `${data.rest} narrower frames` : look.spoken;
+      const text = data.rest ? `other: ${data.rest} small frames` : look.spoken;
       frame.setAttribute("class", ["frame", data.fade ? "fade" : "", data.rest ? "rest" : look.classes].join(" "));
       frame.setAttribute("role", "treeitem");
       frame.setAttribute("aria-level", depth + 1);
@@ -106,7 +109,8 @@ export class Flame {
 
   // The longest of the labels that has room, which is given in characters.
   write(element, { labels, path }, room) {
-    const text = labels.find((label) => label.length <= room) || labels[labels.length - 1];
+    const text =
+      labels.slice(0, 2).find((label) => label.length <= room) || cutClass(labels[1], labels[2], Math.floor(room));
     element.textContent = path ? cutFront(labels[0], Math.max(1, Math.floor(room))) : text;
   }
 
@@ -132,7 +136,7 @@ export class Flame {
     svg.setAttribute("viewBox", `0 ${this.flame ? 2 * HEIGHT : 0} ${svg.getAttribute("width")} ${height - 2 * HEIGHT}`);
     svg.setAttribute("height", height - 2 * HEIGHT);
     svg.setAttribute("role", "tree");
-    svg.setAttribute("aria-label", "Flame graph");
+    svg.setAttribute("aria-label", this.title);
   }
 
   clicked(event) {
@@ -143,8 +147,9 @@ export class Flame {
   }
 
   // On what is zoomed already: back. A fold opens.
-  zoom({ node }) {
-    if (node === this.focus && node.parent) this.on.zoom(node.parent);
+  zoom({ node, rest }) {
+    if (rest) this.on.other(node);
+    else if (node === this.focus && node.parent) this.on.zoom(node.parent);
     else this.on.zoom(node.group === FOLD ? this.tree.opened(node) : node);
   }
 

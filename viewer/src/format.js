@@ -109,4 +109,16 @@ export const cutFront = (path, length) => {
   return `…${slash >= 0 && slash < tail.length - 1 ? tail.slice(slash) : tail}`;
 };
 
+// A method with the beginning of its class, "Tick….latest:40"; where there is no room for it, the whole, whose end the
+// browser cuts. What has no class is its last part.
+const CLASS = 3;
+const BLOCK = /^(?:(?:block(?: \(\d+ levels\))?|rescue|ensure) in )+/;
+export const cutClass = (label, last, length) => {
+  if (!/^[#.]/.test(last)) return last;
+  const bare = label.replace(BLOCK, "");
+  if (bare.length <= length) return bare;
+  const room = length - last.length - 1;
+  return room < CLASS ? bare : `${bare.slice(0, room)}…${last}`;
+};
+
 export const cut = (text, length) => (text.length <= length ? text : `${text.slice(0, length - 1)}…`);

@@ -119,7 +119,7 @@ export class FrameLook {
   // The lines of a tooltip.
   told(node, rest) {
     const unit = this.state.get("unit");
-    if (rest) return [`${count(rest)} frames too narrow to draw`, "Zoom in on the frame they are next to."];
+    if (rest) return [`${count(rest)} small frames`, "A click shows them."];
     const estimate = this.tree.estimate(node);
     const root = this.tree.root;
     const lines = [];
@@ -142,7 +142,7 @@ export class FrameLook {
       lines.push(
         `${size(estimate, unit)} (${interval(estimate, unit)})${this.directions.get(node) ? "" : ", within noise"}`,
       );
-      const [gained, lost] = this.selection.growth.matched ? ["gained", "lost"] : ["later", "earlier"];
+      const [gained, lost] = this.selection.growth.matched ? ["allocated", "freed"] : ["later", "earlier"];
       lines.push(
         `${gained} ${amount(estimate.gained.value(unit), unit)}, ${lost} ${amount(estimate.lost.value(unit), unit)}`,
       );

@@ -26,6 +26,7 @@ export class Keys {
       "/": on.search,
       "?": on.help,
       c: this.other("direction", "callees", "callers"),
+      s: this.other("direction", "callees", "both"),
       f: this.other("frames", "app", "all"),
       i: this.other("graph", "icicle", "flame"),
       b: this.other("unit", "bytes", "objects"),

@@ -3,13 +3,20 @@ import { el, fill } from "./dom.js";
 
 const CODE = { app: "application", gem: "gem", ruby: "Ruby's library", native: "native code" };
 const KEPT = { app: "reference", ruby: "of a collection" };
-const GROWTH = { grown: "grew", shrunk: "shrank", noise: "within noise" };
+const GROWTH = {
+  "grown much": "grew by a tenth of all or more",
+  grown: "grew",
+  "shrunk much": "shrank by a tenth or more",
+  shrunk: "shrank",
+  noise: "within noise",
+};
 const FOLDED = "folded: gems, Ruby's library, native code";
 
-export const drawLegend = (element, { growth, kept, folds, found }) => {
-  const kinds = { ...(growth ? GROWTH : kept ? KEPT : CODE), rest: "narrower" };
+export const drawLegend = (element, { growth, kept, folds, found, zoomed }) => {
+  const kinds = { ...(growth ? GROWTH : kept ? KEPT : CODE), rest: "other: small frames (a click shows them)" };
   if (folds && !growth) kinds.fold = kept ? "folded: collections" : FOLDED;
-  if (found) kinds.found = "found";
+  if (found) Object.assign(kinds, { found: "found", faded: "paler: not found" });
+  else if (zoomed) kinds.faded = "paler: the way to it";
   const swatches = Object.entries(kinds).map(([kind, text]) =>
     el("span", {}, el("span", { className: `swatch ${kind}` }), text),
   );

@@ -13,10 +13,13 @@ export class Tip {
     fill(this.element, ...lines.map((line, i) => el("div", { className: i === 0 ? "first" : "" }, line)));
     const { width, height } = this.element.getBoundingClientRect();
     const box = where instanceof Element ? where.getBoundingClientRect() : null;
-    const [x, y] = box ? [Math.max(box.left, 8), box.bottom] : [where.clientX + 14, where.clientY + 14];
+    const frame = where.target?.closest?.(".frame")?.getBoundingClientRect();
+    const [x, y] = box
+      ? [Math.max(box.left, 8), box.bottom]
+      : [where.clientX + 14, (frame?.bottom ?? where.clientY + 10) + 4];
     const left = Math.max(4, Math.min(x, window.innerWidth - width - 8));
     const below = y + height < window.innerHeight - 8;
-    const top = below ? y + (box ? 4 : 0) : (box ? box.top : where.clientY - 10) - height - 4;
+    const top = below ? y + (box ? 4 : 0) : (box ? box.top : (frame?.top ?? where.clientY - 10)) - height - 4;
     this.element.style.left = `${left}px`;
     this.element.style.top = `${Math.max(4, top)}px`;
   }
@@ -60,26 +63,27 @@ export class Theme {
 
 const KEYS = [
   ["/", "search; Enter zooms in on what is found"],
-  ["1 … 5", "in use, allocated, young, dead, growth"],
+  ["1 … 6", "in use, allocated, young, freed, growth, retained by"],
   ["c", "callees or callers"],
+  ["s", "sandwich: callers above and callees below one function"],
   ["f", "frames of the application, or all"],
   ["i", "icicle or flame"],
   ["b", "bytes or objects"],
   ["g", "go to the graph"],
   ["← → ↑ ↓", "in the graph: to the frame beside, the caller, the widest callee"],
-  ["Home", "in the graph: to the root"],
-  ["Enter", "zoom in; on what is zoomed in, out again"],
+  ["Home, End", "in the graph: to the root; in the chart over time: to its ends"],
+  ["Enter", "zoom in; on what is zoomed in, out again; in a sandwich: choose the function"],
   ["Esc", "back: out of a field, what is found, the zoom"],
   ["t", "light or dark"],
   ["?", "this"],
 ];
 
 const TEXTS = [
-  "Figures are estimates from a sample; each stands with its 95% interval. A ~ marks what has fewer than 10 samples: right on average, and maybe wrong by half or twofold.",
-  "In the growth, red grew and blue shrank by more than sampling explains in so many rows or frames (of what is coloured 5% is wrong, on average); grey may be nothing. A frame is as wide as the changes of its stacks, whichever way they go, so what stays the same takes no room.",
+  "Figures are estimates from a sample; each has its 95% confidence interval. A ~ marks figures of fewer than 10 samples: they can be half or double the truth.",
+  "In the growth, red grew and blue shrank by more than sampling explains in so many rows or frames (of the coloured ones 5% are wrong, on average); grey may be nothing. A frame is as wide as the changes of its stacks, whichever way they go, so what stays the same takes no room.",
   "Memory is charged to the nearest line of Ruby code. Callers start there; callees start at the root. A click on a line in the table marks it in the graph; a click on a class, type or gem shows that alone. The table follows the zoom.",
-  "Frames of gems, of Ruby's library and of native code are folded between those of the application: one grey frame stands for all that lie there. A click on it shows them.",
-  "The address keeps what is shown: a link to it, or a bookmark, opens the same view of this file.",
+  "Frames of gems, of Ruby's library and of native code are folded between those of the application: one grey frame stands for all that lie there. A click on it shows them. Many small frames beside each other are one frame: other.",
+  "The address has what is shown: a link to it, or a bookmark, opens the same view of this file.",
 ];
 
 export const help = (dialog) => {

@@ -3,7 +3,7 @@
 import { foldedFrames } from "./folding.js";
 import { groupFrames } from "./groups.js";
 import { Sheet } from "./sheet.js";
-import { Callees, Callers } from "./trees.js";
+import { Callees, Callers, sandwich } from "./trees.js";
 
 // The estimates behind each value.
 export const ESTIMATES = {
@@ -132,26 +132,43 @@ export class Selection {
   tree() {
     const { state } = this;
     const sums = this.sums();
-    const detail = state.get("detail");
-    const key = [
-      this.sheetKey,
-      this.filterKey,
-      ...["unit", "detail", "direction", "frames"].map((name) => state.get(name)),
-    ];
-    return this.recent(
-      "tree",
-      key.join(" "),
-      () => new (state.get("direction") === "callers" ? Callers : Callees)(sums, this.groupOf(detail), this.folded),
-    );
+    const groupOf = this.groupOf(state.get("detail"));
+    const names = ["unit", "detail", "direction", "frames", ...(this.both ? ["mark"] : [])];
+    const key = [this.sheetKey, this.filterKey, ...names.map((name) => state.get(name))];
+    return this.recent("tree", key.join(" "), () => {
+      if (!this.both) return new (state.get("direction") === "callers" ? Callers : Callees)(sums, groupOf, this.folded);
+      const chosen = this.marked ?? this.widest(sums, groupOf);
+      return sandwich(sums, groupOf, this.folded, chosen, groupOf[chosen.indexOf(1)]);
+    });
+  }
+
+  // Are callers and callees shown, of one function?
+  get both() {
+    return this.state.get("direction") === "both";
+  }
+
+  // The frames of the marked row, a byte each; null: none is marked.
+  get marked() {
+    const mark = /^(line|method|file):(\d+)$/.exec(this.state.get("mark"));
+    if (!mark) return null;
+    const frames = Uint8Array.from(this.groupOf(mark[1]), (group) => (group === Number(mark[2]) - 1 ? 1 : 0));
+    return frames.includes(1) ? frames : null;
+  }
+
+  // The frames of the line that most memory is charged to.
+  widest(sums, groupOf) {
+    const callers = new Callers(sums, groupOf, null);
+    const [first] = callers.children(callers.root);
+    return Uint8Array.from(groupOf, (group) => (group === (first?.group ?? 0) ? 1 : 0));
   }
 
   // The frames that are searched for or marked: a byte each, or null.
   wanted() {
     const { state } = this;
-    const [search, mark] = [state.get("search").toLowerCase(), /^(line|method|file):(\d+)$/.exec(state.get("mark"))];
-    if (!search && !mark) return null;
+    const search = state.get("search").toLowerCase();
+    if (!search && (this.both || !state.get("mark"))) return null;
     return this.recent("wanted", `${search} ${state.get("mark")}`, () => {
-      if (!search) return this.groupOf(mark[1]).map((group) => (group === Number(mark[2]) - 1 ? 1 : 0));
+      if (!search) return this.marked;
       return Uint8Array.from(this.searchTexts(), (text) => (text.includes(search) ? 1 : 0));
     });
   }

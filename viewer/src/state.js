@@ -3,15 +3,18 @@
 
 // prettier-ignore
 export const DEFAULTS = {
+  process: "0",         // which of the page's processes
   value: "inuse",       // inuse, allocated, young, dead, growth
   since: "0",           // growth: which of the earlier profiles
   unit: "bytes",        // or objects
   memory: "both",       // slots, malloc
   graph: "icicle",      // or flame
-  direction: "callees", // or callers
+  direction: "callees", // callers; both: sandwich, of what is marked
   detail: "line",       // method, file: what frames are told apart by
   frames: "app",        // the application's, the others folded; or all
   by: "line",           // what the table's rows are
+  columns: "some",      // of the table, or all
+  small: "other",       // small frames beside each other are one; or all
   sort: "value",        // column of the table, "-" before it: the smallest first
   age: "",              // "3-10", in GCs
   search: "",
@@ -30,13 +33,21 @@ const CHECKS = {
   unit: one("bytes", "objects"),
   memory: one("both", "slots", "malloc"),
   graph: one("icicle", "flame"),
-  direction: one("callees", "callers"),
+  direction: one("callees", "callers", "both"),
   detail: one("line", "method", "file"),
   frames: one("app", "all"),
+  columns: one("some", "all"),
+  small: one("other", "all"),
   sort: like(/^-?[a-z]+$/),
   age: like(/^(\d+(-\d*)?)?$/),
   mark: like(/^((line|method|file):\d+)?$/),
   zoom: like(/^((\d+|f|o)(\.(\d+|f|o))*)?$/),
+};
+
+// What a change makes meaningless: a way through another tree, and what another process does not have.
+export const reset = (name) => {
+  const tree = ["process", "direction", "detail", "frames", "value", "since"].includes(name) ? { zoom: "" } : {};
+  return name === "process" ? { ...tree, since: "0", age: "" } : tree;
 };
 
 export class State {

@@ -7,16 +7,16 @@ export const TITLES = {
   inuse: "In use",
   allocated: "Allocated since start",
   young: "Young",
-  dead: "Dead",
+  dead: "Freed",
   growth: "Growth",
-  kept: "Kept alive",
+  kept: "Retained",
 };
 const NOTES = {
-  inuse: "Objects found alive by the last completed mark, and what malloc gave.",
-  allocated: "Everything born since sampling started.",
-  young: "Born since the last completed mark: not known to be in use.",
-  dead: "What was allocated since sampling started and found dead, or freed.",
-  kept: "References from the roots of the heap to what they keep; each object by one of the shortest ways.",
+  inuse: "Objects that survived the last GC, and malloc blocks that are not freed.",
+  allocated: "Everything allocated since sampling started.",
+  young: "Allocated since the last GC: not known to be in use.",
+  dead: "Allocated since sampling started, and freed.",
+  kept: "References from the roots of the heap to the objects that they retain, on one of the shortest ways.",
 };
 
 export class Summary {
@@ -35,9 +35,15 @@ export class Summary {
     if (value === "inuse" && state.get("unit") === "bytes") parts.push(this.resident(total));
     if (this.filtered) parts.push(" (filtered)");
     if (wanted) parts.push(` · found: ${this.found(view.found(wanted), total)}`);
-    parts.push(" ", el("span", { className: "note" }, value === "growth" ? this.growthNote() : NOTES[value]));
+    parts.push(" ", el("span", { className: "note" }, this.note(value)));
     for (const warning of this.warnings()) parts.push(" ", el("span", { className: "warning" }, warning));
     return parts;
+  }
+
+  note(value) {
+    if (value === "growth") return this.growthNote();
+    const walked = value === "kept" && this.data.walked ? ` Heap walk of ${visible(this.data.walked)}.` : "";
+    return NOTES[value] + walked;
   }
 
   get filtered() {
@@ -72,13 +78,17 @@ export class Summary {
   }
 
   growthNote() {
-    const { seconds, gcs, since, matched, same_run: sameRun } = this.view.growth;
+    const { seconds, gcs, since, matched, same_run: sameRun, deploys, lasted } = this.view.growth;
+    if (deploys) {
+      const [before, after] = deploys.map((name, i) => `${visible(name)} (${duration(lasted[i])} after its start)`);
+      return `Deploy ${before} compared with deploy ${after}: totals of one process each.`;
+    }
     const span = [
       seconds !== null && seconds >= 0 ? `${duration(seconds)} before` : "",
       gcs !== null ? `${count(gcs)} GCs` : "",
     ].filter((text) => text);
     const how = matched
-      ? "Births and deaths in between; what survived adds nothing."
+      ? "Only what was allocated or freed in between counts."
       : sameRun
         ? "The sampling interval changed in between: totals are compared."
         : "Not of one session of one process: totals are compared.";
@@ -89,7 +99,7 @@ export class Summary {
     if (this.state.get("value") !== "growth") return [];
     const { malloc_left_out: leftOut, gcs } = this.view.growth;
     return [
-      leftOut ? "Malloc was sampled for one of the two profiles only: it is left out." : null,
+      leftOut ? "Malloc memory was sampled for one of the two profiles only: it is left out." : null,
       gcs === 0 ? "No GC ran in between: what is in use in slots cannot have changed." : null,
     ].filter((warning) => warning);
   }

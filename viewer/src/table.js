@@ -5,17 +5,34 @@ import { el, fill } from "./dom.js";
 import { fitPlaces } from "./fit.js";
 import { within } from "./scroll.js";
 
-const STEP = 100;
+const COLUMNS = 7;
+// What is seen first, if the rows have it.
+const FIRST = ["name", "value", "interval", "share", "samples", "class", "holder", "objects"];
 const ROW = 26; // pixels
 const WEAK = "fewer than 10 samples: weak";
 
 const figure = (value, digits = 1) => (value === null ? "–" : value.toFixed(digits));
 const orDash = (value) => (value > 0 ? bytes(value) : "–");
 
+// The columns that are seen, and how many more there are: seven, unless all are wanted or one of the others sorts.
+export const seenOf = (columns, all, sort) => {
+  const place = ({ name }) => FIRST.indexOf(name) + 1 || FIRST.length + 1;
+  const hidden = [...columns].sort((a, b) => place(a) - place(b)).slice(COLUMNS);
+  const wanted = all || hidden.some(({ name }) => name === sort.replace("-", ""));
+  return { seen: wanted ? columns : columns.filter((column) => !hidden.includes(column)), more: hidden.length };
+};
+
 // The columns of a table: title, cell of a row, and what it is sorted by.
 export const columnsFor = (view) => {
   const { unit, totals } = view;
   const of = (name, title, cell, key) => ({ name, title, cell, key });
+  const sized = (field, title) =>
+    of(
+      field,
+      title,
+      (row) => orDash(row[field]),
+      (row) => row[field],
+    );
   const value = (row) => row.estimate.value(unit);
   const objects = of(
     "objects",
@@ -32,12 +49,12 @@ export const columnsFor = (view) => {
   const within = of("interval", "95% interval", (row) => interval(row.estimate, unit));
   const name = of(
     "name",
-    view.value === "kept" && view.code ? "kept by" : view.by.name,
+    view.value === "kept" && view.code ? "retained by" : view.by.name,
     null,
     (row) => row.name + row.place,
   );
   if (view.value === "growth") {
-    const [gained, lost] = view.matched ? ["gained", "lost"] : ["later", "earlier"];
+    const [gained, lost] = view.matched ? ["allocated", "freed"] : ["later", "earlier"];
     return [
       name,
       of(
@@ -66,44 +83,17 @@ export const columnsFor = (view) => {
   const columns = [name, of("value", unit, (row) => size(row.estimate, unit), value), within, share, samples];
   if (unit === "bytes") columns.push(objects);
   if (view.value === "inuse") {
-    if (unit === "bytes" && view.groups.list.some((row) => isUntouched(row.estimate.space, row.resident))) {
-      columns.push(
-        of(
-          "resident",
-          "resident",
-          (row) => bytes(row.resident),
-          (row) => row.resident,
-        ),
-      );
-    }
+    if (unit === "bytes" && view.groups.list.some((row) => isUntouched(row.estimate.space, row.resident)))
+      columns.push(sized("resident", "resident"));
     // Free memory of heap pages, in equal parts to what lives on them; memory that a fork shared.
-    if (unit === "bytes") {
-      const shares = { holdsFree: "holds free", pinned: "of it pinned", unshared: "unshared" };
-      for (const [field, title] of Object.entries(shares)) {
-        if (!view.groups.list.some((row) => isMuch(row[field]))) continue;
-        columns.push(
-          of(
-            field,
-            title,
-            (row) => orDash(row[field]),
-            (row) => row[field],
-          ),
-        );
-      }
-    }
+    const shares = { holdsFree: "holds free", pinned: "of it pinned", unshared: "unshared" };
+    for (const [field, title] of Object.entries(unit === "bytes" ? shares : {}))
+      if (view.groups.list.some((row) => isMuch(row[field]))) columns.push(sized(field, title));
     if (view.code && view.memory !== "malloc")
       columns.push(of("class", "class", (row) => classText(row, view.names.texts)));
     if (view.groups.sheet.columns.has("holder"))
-      columns.push(of("holder", "kept by", (row) => holderText(row, view.names.texts)));
-    if (view.buffers)
-      columns.push(
-        of(
-          "buffers",
-          "with buffers",
-          (row) => orDash(row.memsize),
-          (row) => row.memsize,
-        ),
-      );
+      columns.push(of("holder", "retained by", (row) => holderText(row, view.names.texts)));
+    if (view.buffers) columns.push(sized("memsize", "with buffers"));
     columns.push(
       of(
         "age",
@@ -121,21 +111,14 @@ export const columnsFor = (view) => {
           (row) => row.estimate.space - row.malloc,
         ),
       );
-      columns.push(
-        of(
-          "malloc",
-          "malloc",
-          (row) => orDash(row.malloc),
-          (row) => row.malloc,
-        ),
-      );
+      columns.push(sized("malloc", "malloc"));
     }
   }
   if (view.value === "allocated") {
     columns.push(
       of(
         "dead",
-        "dead",
+        "freed",
         (row) => (deadShare(row) === null ? "–" : percent(deadShare(row))),
         (row) => deadShare(row) ?? -1,
       ),
@@ -152,43 +135,47 @@ export const columnsFor = (view) => {
   return columns;
 };
 
-const CLASS_LENGTH = 28;
+const NAME = 300; // characters
 
-// The largest class of a row, and how much there is beside it.
+// The largest class of a row, and how many others it has.
 const classText = ({ classes }, texts) => {
   if (classes.length === 0) return "–";
   const [[text, space], ...others] = classes;
-  const name = cut(visible(texts[text]), CLASS_LENGTH);
+  const name = cut(visible(texts[text]), NAME);
   if (others.length === 0) return name;
   return `${name} ${Math.round((space / classes.reduce((sum, [, bytes]) => sum + bytes, 0)) * 100)}% +${others.length}`;
 };
 
-// Who keeps most of a row; the whole of it is in the cell's title.
+// What retains most of a row.
 const holderText = ({ holder }, texts) => (holder ? visible(texts[holder]) : "–");
 
 export class Table {
-  // `on`: sort(text), select(row).
-  constructor(element, on) {
+  // `button`: for more columns; `on`: sort(text), columns(all), select(row).
+  constructor(element, button, on) {
     this.element = element;
+    this.button = button;
     this.on = on;
-    this.shown = STEP;
+    this.shown = 0;
   }
 
   // `view`: the groups, what they are of, and how they are sorted.
   draw(view) {
     if (view.key !== this.key) {
-      this.shown = STEP;
+      this.shown = view.step;
       this.element.scrollTop = 0;
     }
     this.key = view.key;
     this.view = view;
-    const columns = columnsFor(view);
+    const every = columnsFor(view);
+    const { seen: columns, more } = seenOf(every, view.all, view.sort);
     const rows = view.groups.list.filter((row) => !row.estimate.zero);
     for (const row of rows) Object.assign(row, nameOf(view.by, row.key, view.names));
     if (view.value === "growth") view.changes(rows).forEach((direction, i) => (rows[i].direction = direction));
     this.sort(rows, columns, view.sort);
     this.rows = rows;
-    const head = el("tr", {}, ...columns.map((column) => this.header(column, view.sort)));
+    this.columnsButton(columns.length < every.length, more);
+    this.largest = Math.max(...rows.map(({ estimate }) => Math.abs(estimate.value(view.unit))), 1);
+    const head = el("tr", { role: "row" }, ...columns.map((column) => this.header(column, view.sort)));
     const shown = rows.slice(0, this.shown);
     if (columns.some((column) => column.name === "class")) {
       view.groups.classes(shown).forEach((classes, i) => (shown[i].classes = classes));
@@ -199,7 +186,12 @@ export class Table {
     const body = shown.map((row) => this.row(row, columns, view));
     fill(
       this.element,
-      el("table", { className: "figures" }, el("thead", {}, head), el("tbody", {}, ...body)),
+      el(
+        "table",
+        { className: "figures", role: "table" },
+        el("thead", { role: "rowgroup" }, head),
+        el("tbody", { role: "rowgroup" }, ...body),
+      ),
       rows.length === 0 ? el("p", { className: "note" }, "Nothing matches.") : null,
       rows.length > this.shown
         ? el(
@@ -212,8 +204,16 @@ export class Table {
     fitPlaces(this.element);
   }
 
+  // Above the table, where there are more columns than are seen first.
+  columnsButton(some, more) {
+    this.button.hidden = more === 0;
+    this.button.textContent = some ? `${more} more columns` : "Fewer columns";
+    this.button.setAttribute("aria-pressed", !some);
+    this.button.onclick = () => this.on.columns(some);
+  }
+
   more(view) {
-    this.shown += STEP * 5;
+    this.shown += view.step * 5;
     this.draw(view);
   }
 
@@ -222,7 +222,7 @@ export class Table {
     const at = this.rows.findIndex((row) => this.view.found(row) || this.view.marked(row));
     if (at < 0) return;
     if (at >= this.shown) {
-      this.shown = at + STEP;
+      this.shown = at + this.view.step;
       this.draw(this.view);
     }
     const row = this.element.querySelectorAll("tbody tr")[at];
@@ -243,7 +243,11 @@ export class Table {
   header(column, order) {
     const sorted = order.replace("-", "") === column.name;
     const ascending = order.startsWith("-") !== (column.name === "name");
-    const cell = el("th", { scope: "col", className: column.name === "name" ? "name" : `number ${column.name}` });
+    const cell = el("th", {
+      scope: "col",
+      role: "columnheader",
+      className: column.name === "name" ? "name" : `number ${column.name}`,
+    });
     if (!column.key) {
       cell.append(column.title);
       return cell;
@@ -261,11 +265,15 @@ export class Table {
     const cells = columns.map((column) => {
       if (column.name === "name") return this.nameCell(row, view);
       const text = column.cell(row);
-      const mark = column.name === "value" && weak ? el("span", { className: "few", title: WEAK }, "~") : null;
-      const title = column.name === "holder" ? { title: text } : {};
-      return el("td", { className: `number ${column.name}`, ...title }, mark, text);
+      const mark =
+        column.name === "value" && weak
+          ? el("span", { className: "few", role: "img", title: WEAK, "aria-label": WEAK }, "~")
+          : null;
+      return el("td", { className: `number ${column.name}`, role: "cell", "data-title": column.title }, mark, text);
     });
-    return el("tr", { className: classes.filter((name) => name).join(" ") }, ...cells);
+    const line = el("tr", { className: classes.filter((name) => name).join(" "), role: "row" }, ...cells);
+    line.style.setProperty("--bar", `${(100 * Math.abs(row.estimate.value(view.unit))) / this.largest}%`);
+    return line;
   }
 
   nameCell(row, view) {
@@ -283,6 +291,6 @@ export class Table {
     );
     const button = el("button", { type: "button", title, onclick: () => this.on.select(row) }, ...parts);
     button.setAttribute("aria-pressed", view.marked(row));
-    return el("td", { className: "name" }, button);
+    return el("td", { className: "name", role: "cell" }, button);
   }
 }

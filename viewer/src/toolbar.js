@@ -14,6 +14,7 @@ export class Toolbar {
     this.search = field("search", "search", { placeholder: "method or path" }, this.state);
     this.filters = this.makeFilters();
     this.groups = {
+      process: [this.process()],
       main: [this.value(), this.since()],
       search: [this.search],
       filters: this.filters,
@@ -30,7 +31,7 @@ export class Toolbar {
       fill(elements[name], ...controls.map(({ element }) => element));
     this.button = filtersButton;
     this.panels = [elements.filters, elements.graph];
-    filtersButton.addEventListener("click", () => this.open(filtersButton.getAttribute("aria-expanded") !== "true"));
+    filtersButton.onclick = () => this.open(filtersButton.getAttribute("aria-expanded") !== "true");
     this.open(false);
   }
 
@@ -50,6 +51,7 @@ export class Toolbar {
   allow() {
     const { data, state, view } = this;
     const values = Object.keys(this.values());
+    state.allow("process", (value) => /^\d+$/.test(value) && Number(value) <= data.others.length);
     state.allow("value", (value) => values.includes(value));
     state.allow("since", (value) => /^\d+$/.test(value) && Number(value) < Math.max(1, data.growths.length));
     state.allow("memory", (value) => value === "both" || (data.malloc && ["slots", "malloc"].includes(value)));
@@ -68,10 +70,23 @@ export class Toolbar {
   values() {
     const values = { inuse: "In use", allocated: "Allocated" };
     if (this.some("young")) values.young = "Young";
-    if (this.some("dead")) values.dead = "Dead";
+    if (this.some("dead")) values.dead = "Freed";
     if (this.data.growths.length) values.growth = "Growth";
-    if (this.data.kept) values.kept = "Kept by";
+    if (this.data.kept) values.kept = "Retained by";
     return values;
+  }
+
+  // Those that were judged have the word of their verdict; the page may have fewer processes than were recorded.
+  process() {
+    const { data, state } = this;
+    if (data.others.length === 0) return null;
+    const verdicts = data.diagnosis?.processes ?? [];
+    const options = [data.first, ...data.others].map(({ name, pid, process }, i) => {
+      const { state: grade, judged = [] } = verdicts[process] ?? {};
+      return [String(i), grade && judged.includes(pid) ? `${name} – ${data.states[grade] ?? grade}` : name];
+    });
+    const more = data.left_out > 0 ? `process (${data.left_out} more are not in this page)` : "process";
+    return list("process", more, options, state);
   }
 
   value() {
@@ -81,10 +96,13 @@ export class Toolbar {
   since() {
     const { data, state } = this;
     if (data.growths.length < 2) return null;
-    const since = data.growths.map(({ seconds, since }, i) => [
-      String(i),
-      seconds === null ? since : `${duration(seconds)} before, ${since.replace(/^.* at /, "").slice(11, 19)}`,
-    ]);
+    const since = data.growths.map(({ seconds, since, deploys, lasted }, i) => {
+      if (deploys) return [String(i), `deploy ${deploys[0]}, ${duration(lasted[0])} after its start`];
+      return [
+        String(i),
+        seconds === null ? since : `${duration(seconds)} before, ${since.replace(/^.* at /, "").slice(11, 19)}`,
+      ];
+    });
     return list("since", "since", since, state, () => state.get("value") === "growth");
   }
 
@@ -105,7 +123,7 @@ export class Toolbar {
     const details = ["line", "method", "file"].map((detail) => [detail, detail]);
     return [
       view.foldable ? choice("frames", "Frames", { app: "Application", all: "All frames" }, state) : null,
-      choice("direction", "Direction", { callees: "Callees", callers: "Callers" }, state),
+      choice("direction", "Direction", { callees: "Callees", callers: "Callers", both: "Sandwich" }, state),
       choice("graph", "Graph", { icicle: "Icicle", flame: "Flame" }, state),
       list("detail", "frames by", details, state),
     ];

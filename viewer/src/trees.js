@@ -303,18 +303,42 @@ export class Callers extends Tree {
   }
 }
 
+// Both sides of the frames that are chosen (a byte for each), named as `group`: what they call, and, as its `callers`,
+// what calls them. Of a frame that calls itself, the outermost counts.
+export const sandwich = (sums, groupOf, folded, chosen, group) => {
+  const { frame, end, nodeCount, stackFrom } = sums.sheet;
+  const [nodes, stacks, at] = [[], [], []];
+  for (let node = 1; node < nodeCount; ) {
+    if (chosen[frame[node]] === 0) {
+      node++;
+      continue;
+    }
+    nodes.push(node);
+    for (let stack = stackFrom[node]; stack < stackFrom[end[node]]; stack++)
+      if (sums.widthOfStack(stack) > 0) [stacks[at.length], at[at.length]] = [stack, node];
+    node = end[node];
+  }
+  const width = nodes.reduce((sum, node) => sum + sums.widthOf(node), 0);
+  const [callees, callers] = [Callees, Callers].map((Side) => new Side(sums, groupOf, folded));
+  callees.first = { group, nodes, width, depth: 0, parent: null };
+  callers.first = { group, stacks, at, width, depth: 0, parent: null };
+  return Object.assign(callees, { callers });
+};
+
 // What can be seen of a tree from `focus` on: the way to it, and below it every
 // node of at least `narrowest` of the focus's width, but no more than `most`.
 // What is too narrow beside each other is one node, whose `rest` says how many
-// they are.
-export const visible = (tree, focus, narrowest, most) => {
+// they are; so are many nodes narrower than `small`.
+export const visible = (tree, focus, narrowest, most, small = 0) => {
   for (let share = narrowest; ; share *= 1.5) {
-    const top = below(tree, focus, focus.width * share, most);
+    const top = below(tree, focus, focus.width * share, most, focus.width * small);
     if (top) return top;
   }
 };
 
-const below = (tree, focus, threshold, most) => {
+const MANY = 8;
+
+const below = (tree, focus, narrowest, most, small) => {
   const top = shown(focus);
   const queue = [top];
   let size = 1;
@@ -322,7 +346,10 @@ const below = (tree, focus, threshold, most) => {
     const parent = queue[at];
     let rest = 0;
     let width = 0;
-    for (const child of tree.children(parent.node)) {
+    const children = tree.children(parent.node);
+    const many = children.reduce((count, child) => count + (child.width < small ? 1 : 0), 0) >= MANY;
+    const threshold = many ? Math.max(narrowest, small) : narrowest;
+    for (const child of children) {
       if (child.width < threshold) {
         rest++;
         width += child.width;
@@ -333,7 +360,7 @@ const below = (tree, focus, threshold, most) => {
         if (++size > most) return null;
       }
     }
-    if (width >= threshold && rest > 0) {
+    if (width >= narrowest && rest > 0) {
       parent.children.push({ node: parent.node, rest, value: width, children: [] });
       if (++size > most) return null;
     }

@@ -21,7 +21,9 @@ enum { DEADLINE_S = 30,
        NAP_LEAST_NS = 1000000,
        NAP_MOST_NS = 20000000,
        RESERVE_LEAST = 32 << 20,
-       RESERVE_PART = 8 };
+       RESERVE_PART = 8,
+       STOP_MOST_MS = 50,       /* of the program, by a walk that begins by itself */
+       MEASURED_PAGES = 1 << 16 };
 static const uint64_t second_ns = 1000000000;
 static const uint64_t other_bytes = 16 << 20;   /* names, and what the child itself writes to */
 
@@ -39,7 +41,7 @@ static enum hs_refusal
 memory_refusal(struct hs_walk_child *child, bool by_itself)
 {
     struct hs_retainers *into = child->into;
-    uint64_t tables = rb_hs_slots(false) * BYTES_A_SLOT + other_bytes, copies = rb_hs_memory_anonymous("");
+    uint64_t tables = rb_hs_slots(false) * BYTES_A_SLOT + other_bytes, copies = rb_hs_memory_status("", "RssAnon") + rb_hs_memory_status("", "VmSwap");
     uint64_t reserve = RESERVE_LEAST + copies / RESERVE_PART;
     into->estimate = tables + copies;
     into->demand = into->estimate + RESERVE_LEAST;
@@ -56,11 +58,24 @@ memory_refusal(struct hs_walk_child *child, bool by_itself)
     return into->room.kills_group ? HS_REFUSED_KILLS_GROUP : HS_REFUSED_SHORT_OF_MEMORY;
 }
 
+/* What the fork copies is an entry of the page tables for each page. At first a guess; later the CPU time of the last fork of many
+ * pages, since a wall clock counts other programs, too, and a third for what is not measured. doc/design.md has the figures. */
+static uint64_t stop_ns_per_page = 128;
+
+static bool
+long_stop_p(const struct hs_walk_child *child)
+{
+    child->into->stop_estimate_ns = child->pages * stop_ns_per_page;
+    return child->into->stop_estimate_ns > STOP_MOST_MS * HS_MS_NS;
+}
+
 static enum hs_refusal
 refusal(struct hs_walk_child *child, bool by_itself)
 {
+    child->pages = rb_hs_memory_status("", "VmPTE") / sizeof(uint64_t);
     if (no_more) return HS_REFUSED_AT_EXIT;
     if (by_itself && last_killed) return HS_REFUSED_AFTER_KILL;
+    if (by_itself && long_stop_p(child)) return HS_REFUSED_LONG_STOP;
     return rb_during_gc() ? HS_REFUSED_IN_GC : memory_refusal(child, by_itself);
 }
 
@@ -113,8 +128,10 @@ rb_hs_retainers_fork(struct hs_walk_child *child, const struct hs_wanted *wanted
     if (!child->found) return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    uint64_t began = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     pid_t pid = clone_with_malloc();
     if (pid == 0) rb_hs_child_run(child, parent);
+    if (child->pages >= MEASURED_PAGES) stop_ns_per_page = (hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began) * 4 / 3 / child->pages + 1;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     child->pid = pid > 0 ? pid : 0;
     child->into->hold_up_ns = rb_hs_steady_ns() - child->begun_ns;
@@ -217,6 +234,7 @@ void
 rb_hs_retainers_after_fork(void)
 {
     struct hs_walk_child *theirs = current;
+    rb_hs_walks_forget();
     if (!theirs) return;
     rb_hs_found_unmap(theirs->found, theirs->wanted.count);
     current = NULL;

@@ -17,7 +17,7 @@
  * or crashes, the child ends, and this process reports which it was.
  *
  * The program does not see the child: its end sends no signal, and Process.wait
- * does not find it.  Nothing of it is left when wait has returned.
+ * does not find it; a wait with __WALL or __WCLONE does.  Nothing of it is left when wait has returned.
  *
  * Memory.  A walk costs the child's tables and, by copy-on-write, each page that
  * the program writes meanwhile: at most all of its anonymous memory.  A walk
@@ -56,6 +56,7 @@ struct hs_walk_child {
     struct hs_found *found;     /* shared with the child; NULL: none */
     uint64_t deadline_ns;       /* from the fork on */
     uint64_t begun_ns;
+    uint64_t pages;             /* that page tables have room for; 0: not known */
     uint64_t reserve;           /* bytes: it ends when less are left */
     bool fits;                  /* all that the walk can cost; else the child has to be quick to end */
     struct hs_wanted wanted;
@@ -76,6 +77,23 @@ void rb_hs_retainers_end(struct hs_walk_child *child);
 void rb_hs_retainers_no_more(void);
 /* In a child of Ruby's that was forked while a walk was under way: it is not this process's. */
 void rb_hs_retainers_after_fork(void);
+
+/*
+ * due.c: when a walk begins by itself.  In a process whose memory does not grow there is the first one, and no other.
+ *
+ *     the first   as soon as the share pays for it within a minute
+ *     growth      more is in use than at the last walk, or the major GCs since then left more alive than those before
+ *     short       two fifths of the memory limit are used: once, if anything was added since the last walk
+ *
+ * All wait until what was forced before is paid for.  What the walk costs is paid for afterwards: its child is nice.
+ */
+
+/* Is a walk due, for a profile of every= or at-rss= (`for_files`), or for a client with such a share? [free], one thread at a time */
+bool rb_hs_walk_due_p(bool for_files, uint32_t ppm, bool short_of_memory);
+/* A walk for one of these has ended, with an answer or without. [free] */
+void rb_hs_walk_made(bool for_files);
+/* In a child of Ruby's, which has had no walk. */
+void rb_hs_walks_forget(void);
 
 /* child.c: what the forked child of the process `parent` does; it exits with NONE, NO_ROOM, RAN_SHORT or BROKEN of enum hs_refusal. */
 void rb_hs_child_run(const struct hs_walk_child *child, pid_t parent) __attribute__((noreturn));

@@ -21,6 +21,7 @@
     REFUSAL(RAN_SHORT, "the walk was stopped before memory ran out; raise the memory limit, or try again when the program writes less") \
     REFUSAL(KILLED, "the child process was killed (SIGKILL), probably because memory ran out; raise the memory limit") \
     REFUSAL(AFTER_KILL, "the last walk ran out of memory, so automatic walks are off; run heapsample why PID") \
+    REFUSAL(LONG_STOP, "a heap walk would stop the program for more than 50 ms; run heapsample why PID") \
     REFUSAL(NO_CHILD, "the child process could not be started; check the limits of memory and processes") \
     REFUSAL(NO_ROOM, "the child process had no address space for its tables; raise ulimit -v") \
     REFUSAL(DEADLINE, "the walk took longer than its deadline") \
@@ -127,6 +128,7 @@ struct hs_retainers {
     char type[96];              /* in whose mark function the child ended; "" */
     int signal;                 /* that ended it; 0 */
     uint64_t hold_up_ns;        /* for which Ruby code stood still */
+    uint64_t stop_estimate_ns;  /* of a walk that begins by itself */
     uint64_t ns;                /* from the fork to the answer */
     uint64_t cpu_ns;            /* of the child */
     uint64_t estimate;          /* the most bytes that the walk can cost: tables, and copies of all that the program can write to */

@@ -227,13 +227,12 @@ rb_hs_memory_short_p(const char *root, uint64_t some, uint64_t all, struct hs_me
 }
 
 uint64_t
-rb_hs_memory_anonymous(const char *root)
+rb_hs_memory_status(const char *root, const char *name)
 {
     char path[PATH_SIZE];
-    uint64_t resident = 0, swapped = 0;
+    uint64_t kilobytes = 0;
 
     snprintf(path, sizeof(path), "%s/proc/self/status", root);
-    find_number(path, "RssAnon", &resident);
-    find_number(path, "VmSwap", &swapped);
-    return (resident + swapped) * 1024;
+    find_number(path, name, &kilobytes);
+    return kilobytes * 1024;
 }

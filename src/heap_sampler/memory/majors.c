@@ -46,6 +46,30 @@ rb_hs_majors_add(struct hs_majors *majors, const struct hs_major *major)
     majors->added++;
 }
 
+/* Each heap has slots of twice the size.  Malloc's bytes are not known for each point: then those of the one before count. */
+static uint64_t
+bytes_alive(const struct hs_majors *majors, uint32_t point)
+{
+    uint64_t bytes = 0;
+    for (uint32_t heap = 0; heap < HS_HEAPS_MAX; heap++) bytes += (uint64_t)majors->list[point].slots[heap] * 40 << heap;
+    while (point && !majors->list[point].malloc) point--;
+    return bytes + majors->list[point].malloc;
+}
+
+bool
+rb_hs_majors_rise_p(const struct hs_majors *majors, uint64_t since_ns)
+{
+    uint32_t quarter = majors->count / 4, last = majors->count - quarter;
+    uint64_t most = 0, least = UINT64_MAX;
+    if (quarter < 2 || majors->list[last].ns <= since_ns) return false;
+    for (uint32_t i = quarter; i < majors->count; i++) {
+        uint64_t bytes = bytes_alive(majors, i);
+        if ((i < 2 * quarter || majors->list[i].ns <= since_ns) && most < bytes) most = bytes;
+        if (i >= last && least > bytes) least = bytes;
+    }
+    return least > most + most / 32;
+}
+
 #ifndef HEAP_SAMPLER_STANDALONE
 static struct hs_majors majors;         /* [read], [write]; of the clock that does not go back */
 static bool sweeping;                   /* [vm]; the newest is not swept yet */
@@ -103,5 +127,14 @@ rb_hs_majors_copy(struct hs_majors *copy)
     uint64_t ago = rb_hs_now_ns() - rb_hs_steady_ns();
     *copy = majors;
     for (uint32_t i = 0; i < copy->count; i++) copy->list[i].ns += ago;
+}
+
+bool
+rb_hs_memory_rises_p(uint64_t since_ns)
+{
+    rb_hs_lock();
+    bool rises = rb_hs_majors_rise_p(&majors, since_ns);
+    rb_hs_unlock();
+    return rises;
 }
 #endif

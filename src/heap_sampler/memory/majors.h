@@ -46,5 +46,9 @@ struct hs_majors {
 void rb_hs_majors_add(struct hs_majors *majors, const struct hs_major *major);
 /* The times are Unix time, in nanoseconds, calculated back from now. [tables] */
 void rb_hs_majors_copy(struct hs_majors *copy);
+/* Does memory rise?  The least that was alive in the last quarter of the points is more by a 32nd than the most in the second
+ * quarter, and up to `since_ns`; and all of the last quarter is later than that. Tested alone. */
+bool rb_hs_majors_rise_p(const struct hs_majors *majors, uint64_t since_ns);
+bool rb_hs_memory_rises_p(uint64_t since_ns);   /* by rb_hs_steady_ns(). [free] */
 
 #endif

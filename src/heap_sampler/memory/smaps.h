@@ -122,7 +122,7 @@ struct hs_memory_room {
  * kills, memory.high counts (the kernel delays processes there), and v1's limit of memory and swap.  Swap is no room. */
 bool rb_hs_memory_short_p(const char *root, uint64_t some, uint64_t all, struct hs_memory_room *room);
 
-/* What copy-on-write can copy: this process's anonymous memory, swapped out or not, in bytes; 0: not known. */
-uint64_t rb_hs_memory_anonymous(const char *root);
+/* A field of /proc/self/status that is in kB, such as "RssAnon", in bytes; 0: not known. */
+uint64_t rb_hs_memory_status(const char *root, const char *name);
 
 #endif

@@ -129,7 +129,7 @@ rb_hs_put_kept(const struct hs_object *object, const struct hs_profile *profile)
     put_freed(object, profile);
     put_stuck(object, profile);
     put_pins(object, profile);
-    HS_PUT(object, N(without_ns, figures->without_ns), N(hold_up_ns, retainers->hold_up_ns), N(ns, retainers->ns),
+    HS_PUT(object, N(without_ns, figures->without_ns), N(hold_up_ns, retainers->hold_up_ns), N(stop_estimate_ns, retainers->stop_estimate_ns), N(ns, retainers->ns),
            N(walk_ns, figures->walk_ns), N(name_ns, figures->name_ns));
     if (room->limit) {
         HS_PUT(object, N(room_bytes, room->left), N(limit_bytes, room->limit));

@@ -237,14 +237,15 @@ rb_hs_snapshot_refuse(struct hs_snapshot *snapshot, enum hs_refusal refusal)
     snapshot->profile->retainers.refusal = refusal;
 }
 
-/* Without an answer the child has taken all the time that it was waited for. */
+/* Where the program has waited for the child, its CPU time is not known: then all the time that it was waited for. */
 static void
 end_walk(struct hs_snapshot *snapshot)
 {
     const struct hs_retainers *retainers = &snapshot->profile->retainers;
     rb_hs_retainers_end(&snapshot->child);
     if (!(snapshot->flags & HS_FORCED) || !snapshot->child.pid) return;
-    rb_hs_forced_walk(retainers->refusal ? retainers->ns : retainers->cpu_ns, retainers->hold_up_ns);
+    rb_hs_forced_walk(retainers->cpu_ns ? retainers->cpu_ns : retainers->ns, retainers->hold_up_ns);
+    if (retainers->refusal != HS_REFUSED_CANCELLED) rb_hs_walk_made(snapshot->flags & (HS_PERIODIC | HS_AT_RSS));
     rb_hs_lock();
     snapshot->profile->meta.forced = rb_hs_forced();
     rb_hs_unlock();

@@ -286,11 +286,11 @@ rb_hs_forced_gc_due_p(uint32_t ppm)
     return rb_hs_budget_gc_due_p(&now, rb_hs_steady_ns(), ppm, price, last_ns);
 }
 
-bool
-rb_hs_forced_walk_due_p(uint32_t ppm)
+uint64_t
+rb_hs_forced_walk_wait(uint32_t ppm)
 {
     struct hs_budget now = budget_now();
-    return !rb_hs_budget_wait(&now, rb_hs_steady_ns(), ppm, price_of_next(&last_walk, GUESSED_WALK_NS_PER_SLOT));
+    return rb_hs_budget_wait(&now, rb_hs_steady_ns(), ppm, price_of_next(&last_walk, GUESSED_WALK_NS_PER_SLOT));
 }
 
 static void

@@ -117,8 +117,8 @@ const struct hs_heap_use *rb_hs_heap_use(uint32_t heap);
  *     spent by GCs and walks + price of the next  <=  share * run time
  *
  * There is one account for the periodic profiles and all clients, each with a share of its own.  So all together never
- * take more than the largest share that was named.  A client that demands a GC or a walk gets it as soon as all before it
- * are paid for, without its own price.
+ * take more than the largest share that was named.  A walk, and a GC that a client demands, begins as soon as all before
+ * it are paid for, without its own price.
  *
  * GCs are spread evenly over the life: half of the share is for them, and the other half for walks, each of which costs as
  * much as several GCs.  A GC is due when half of the share, since the last major GC of any kind, pays for it.  So walks do
@@ -174,17 +174,18 @@ void rb_hs_forced_begin(void);
 /* [tables] */
 struct hs_forced rb_hs_forced(void);
 
-/* Does a share of the run time (in millionths) pay for a major GC now, or for a walk? [free] */
+/* Does a share of the run time (in millionths) pay for a major GC now? [free] */
 bool rb_hs_forced_gc_due_p(uint32_t ppm);
-bool rb_hs_forced_walk_due_p(uint32_t ppm);
-/* How long until what was forced so far is paid for: then a client may demand more. 0: it is. [free] */
+/* How long until what was forced so far is paid for: then more may be forced on credit. 0: it is. [free] */
 uint64_t rb_hs_forced_wait(uint32_t ppm);
+/* The same, and a walk in advance. [free] */
+uint64_t rb_hs_forced_walk_wait(uint32_t ppm);
 
 /* Begins a major GC, or joins one that marks already; step_slots 0: all of it at once. false: it is refused. [gvl] [free] */
 bool rb_hs_forced_gc(uint32_t step_slots);
 /* A step of its marking. [gvl] [free] */
 void rb_hs_forced_gc_step(uint32_t step_slots);
-/* A walk took so much CPU time, or without an answer so long, and Ruby code stood still for `stop_ns`. [free] */
+/* A walk took so much CPU time, and Ruby code stood still for `stop_ns`. [free] */
 void rb_hs_forced_walk(uint64_t ns, uint64_t stop_ns);
 /* [free] */
 void rb_hs_forced_note(enum hs_forced_last last);

@@ -1,6 +1,7 @@
 /* See server/client.h. */
 #include "heap_sampler/server/client.h"
 #include "heap_sampler/kernel.h"
+#include "heap_sampler/heap_walk/launch.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
@@ -100,7 +101,7 @@ force(struct hs_client *client)
         fail(client, "this process has disabled full GCs (GC.disable or GC.config); try again without gc=1");
         return;
     }
-    if (demanded ? !ask->why : !rb_hs_forced_walk_due_p(ask->diagnose_ppm)) return;
+    if (demanded ? !ask->why : !rb_hs_walk_due_p(false, ask->diagnose_ppm, false)) return;
     client->begun = rb_hs_walk_begin(reason_of(ask) | (demanded ? 0 : HS_BY_ITSELF), &client->all->held);
     if (!client->begun) fail(client, "no profile: %s", strerror(ENOMEM));
 }

@@ -1,6 +1,7 @@
 /* See server/service.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
+#include "heap_sampler/heap_walk/launch.h"
 #include "heap_sampler/settings/options.h"
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/server/service.h"
@@ -50,8 +51,8 @@ rb_hs_periodic_halted_p(void)
  * What an object is that nothing refers to, only a major GC finds out.  A program
  * whose heap grows has few of them, since each one lets the heap grow further; so
  * one that leaks has fewest.  Before a profile of every= one is begun here if none
- * has ended since the profile before, and if the share pays for it.  If the share
- * then pays for a heap walk, the profile has one.
+ * has ended since the profile before, and if the share pays for it.  Then the
+ * profile has a heap walk, if one is due (heap_walk/launch.h).
  *
  *     due       a safe point   steps, 5 ms between them     complete: the profile
  *      |--------------|-----|-----|-----|-----|-----|-----|--->
@@ -140,9 +141,10 @@ major_before_profile(void)
 }
 
 static unsigned
-walk_if_paid(void)
+walk_if_due(bool short_of_memory)
 {
-    return rb_hs_forced_walk_due_p(rb_hs_files.diagnose_ppm) ? HS_WITH_RETAINERS : 0;
+    uint32_t ppm = rb_hs_files.diagnose_ppm;
+    return ppm && rb_hs_walk_due_p(true, ppm, short_of_memory) ? HS_WITH_RETAINERS : 0;
 }
 
 /* -- every= ---------------------------------------------------------------- */
@@ -176,7 +178,7 @@ save_periodic(void)
     uint32_t keep = rb_hs_files.keep;
     major_before_profile();
     rb_hs_name_at_safe_point(NAMES_MS);
-    if (rb_hs_output_save(&output, "", HS_PERIODIC | walk_if_paid(), &periodic.stopping) == 0 && keep) keep_newest(&output.file, keep);
+    if (rb_hs_output_save(&output, "", HS_PERIODIC | walk_if_due(false), &periodic.stopping) == 0 && keep) keep_newest(&output.file, keep);
 }
 
 /* -- at-rss= ----------------------------------------------------------------- */
@@ -231,7 +233,7 @@ save_at_rss(void)
     }
     /* A heap walk takes time and memory: with that it is written once more, if the process lives to see it. */
     struct hs_output again = output;
-    unsigned walk = walk_if_paid();
+    unsigned walk = walk_if_due(true);
     if (walk) rb_hs_output_save(&again, NULL, HS_AT_RSS | HS_MAY_HOLD_UP | walk, &periodic.stopping);
     periodic.at_rss_saved = true;
     rb_hs_output_announce(&output, periodic.why);

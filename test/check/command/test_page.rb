@@ -45,7 +45,20 @@ class PageTest < Test
     assert_equal([[[200], "likely"], [[100], "none"]], [worst, other].map { |process| process.values_at("pids", "state") })
     assert_equal(["leak (likely)", "no leak found"], data["states"].values_at("likely", "none"))
     assert(worst["sentence"].start_with?("Leak (likely): ") && worst["sentence"].include?(" cart.rb:12 `Cart#add`"), worst["sentence"])
+    assert_equal([0, 200, [[1, 100]]], [*data.values_at("process", "pid"), data["others"].map { |one| one.values_at("process", "pid") }], "processes to choose from")
+    from, to = worst["window"]
+    taken = data["accounts"].map { |account| account["at"] }
+    assert(from < to && to <= taken.max && from >= taken.min - 3600, "the judged time: #{worst["window"]}")
+    assert_nil(other["window"])
     assert(said.include?("process 200, 9 profiles") && said.include?("; 1 more is in the diagnosis"), said)
+  end
+
+  test "a page of a folder has eight processes at most, and says how many are left out; a part of the rows has one", missing: NO_PAGE do
+    (300..308).each { |pid| write_profiles(level(3, pid: pid, "title" => "job #{"x" * (pid - 299)}"), 1) }
+    data, = page
+    assert_equal([7, 3], [data["others"].size, data["left_out"]])
+    data, = page("--class", "String")
+    assert_equal([0, 0], [data["others"].size, data["left_out"]])
   end
 
   test "why -o writes the page, which opens with who keeps what, of what a filter leaves", missing: NO_PAGE do

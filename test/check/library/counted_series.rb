@@ -33,7 +33,7 @@ module CountedSeries
     HeapSample::Series.new((1..count).map { |minute| profile(ring, minute, {pid: pid, majors: majors, every: every, limit: limit}, meta, **block.call(minute)) })
   end
 
-  def profile(ring, minute, options, meta, slots: 20, malloc: 30, mapped: 0, free: 4, threads: nil, fibers: nil, rows: nil, **more)
+  def profile(ring, minute, options, meta, slots: 20, malloc: 30, mapped: 0, free: 4, threads: nil, fibers: nil, rows: nil, parts: {}, **more)
     now = Build::STARTED + (minute * options[:every] * SECOND)
     ring << [minute * EACH, now - SECOND, minute * WORK, (slots * MIB).to_i, malloc && (malloc * MIB).to_i] if options[:majors]
     build = Build.new(interval: UNIT, majors: (ring.dup if options[:majors] != nil), **{
@@ -41,14 +41,15 @@ module CountedSeries
       "taken_ns" => now, "objects" => minute * WORK, "reason" => "periodic",
       "gc" => {"count" => minute * EACH, "major" => options[:majors] ? minute : 0, "minor" => minute * (EACH - 1),
                "last_major_ns" => (now - SECOND if options[:majors]), "last_major_gc" => (minute * EACH if options[:majors])},
-      "account" => account(slots, malloc || 0, mapped, free).merge(options[:limit]), "alive" => alive(threads, fibers)
+      "account" => account(slots, malloc || 0, mapped, free, parts).merge(options[:limit]), "alive" => alive(threads, fibers)
     }.merge(meta, more.transform_keys(&:to_s)))
     rows&.call(build)
     build.profile
   end
 
-  def account(slots, malloc, mapped, free)
-    parts = {"slots_live" => slots, "slots_free" => free, "malloc_live" => malloc, "malloc_waste" => 1, "stacks" => 0.2, "code_and_files" => 10, "unattributed" => mapped}
+  # +more+: other parts of the account.
+  def account(slots, malloc, mapped, free, more = {})
+    parts = {"slots_live" => slots, "slots_free" => free, "malloc_live" => malloc, "malloc_waste" => 1, "stacks" => 0.2, "code_and_files" => 10, "unattributed" => mapped, **more}
     parts.transform_values { |size| (size * MIB).to_i }.then { |sizes| sizes.merge("rss" => sizes.values.sum) }
   end
 
@@ -68,28 +69,41 @@ module CountedSeries
 
   def level(count, **options) = series(count, **options) { |minute| {slots: 20 + (minute % 3), rows: ->(build) { build.row(CHURN, "Array", birth: 1, inuse: 40) }} }
 
-  # The series with a walk in its last profile. +holders+: edges by line of the row, "LINE" => ["constant A::B", …]; nil: not reached.
-  def walked(series, holders)
+  # The series with a walk in its last profile, and one in its first if +first+ is given. +holders+, +first+: edges by line of the row,
+  # "LINE" => ["constant A::B", …]; nil: not reached; {["constant A", …] => 0.4, nil => 0.6}: of several ways the part of each. A way
+  # begins at "root (constants)", or at the root that it names. "constant CACHE #412, @max of Cache" leads to a container of 412 entries,
+  # which @max limits.
+  def walked(series, holders, first: nil, walk: {})
     profiles = series.to_a
-    last = profiles.pop
-    texts = last.texts.dup
+    profiles[0] = with_walk(profiles[0], first) if first
+    HeapSample::Series.new([*profiles[0...-1], with_walk(profiles[-1], holders, walk)])
+  end
+
+  # +walk+: what else the file says of the walk.
+  def with_walk(profile, holders, walk = {})
+    texts = profile.texts.dup
     nodes, kept = [], []
-    place = ->(row) { last.stacks.stack(row[HeapSample::Columns::STACK]).find { |frame| !frame.native? }&.then { |frame| holders.key?(frame.lineno) ? frame.lineno : nil } }
-    holders.each_value do |edges|
-      [*(edges ? ["root (constants)", *edges] : ["root (not reached)"])].each_with_index do |text, index|
-        kind, name = text.split(" ", 2)
-        texts.push(kind, name)
-        number = nodes.size / 8
-        nodes.push(index.zero? ? number : number - 1, texts.size - 2, texts.size - 1, 0, 0, 0, 1, 0)
-      end
+    text = ->(words) { texts.index(words) || (texts << words).size - 1 }
+    ends = holders.transform_values do |ways|
+      (ways.is_a?(Hash) ? ways : {ways => 1.0}).map { |edges, part| [way(nodes, text, edges), part] }
     end
-    ends = holders.values.map { |edges| (edges&.size || 0) + 1 }.inject([]) { |sums, count| [*sums, (sums.last || 0) + count] }.map { |sum| sum - 1 }
-    last.table.each_with_index do |row, index|
-      line = place[row] or next
-      kept.push(index, ends[holders.keys.index(line)], *%i[OBJECTS SPACE VARIANCE].map { |figure| row[HeapSample::Columns.const_get(:"INUSE_#{figure}")] })
+    profile.table.each_with_index do |row, index|
+      line = profile.stacks.stack(row[HeapSample::Columns::STACK]).find { |frame| !frame.native? && ends.key?(frame.lineno) }&.lineno or next
+      ends[line].each { |node, part| kept.push(index, node, *%i[OBJECTS SPACE VARIANCE].map { |figure| row[HeapSample::Columns.const_get(:"INUSE_#{figure}")] * part }) }
     end
-    HeapSample::Series.new([*profiles, HeapSample::Profile.new(meta: last.meta.merge("kept" => {"refused" => nil}), texts: texts, stacks: last.stacks, rows: last.table,
-                                                               holders: HeapSample::Holders.from_raw(nodes, kept, texts, last.table))])
+    HeapSample::Profile.new(meta: profile.meta.merge("kept" => {"refused" => nil, **walk}), texts: texts, stacks: profile.stacks, rows: profile.table,
+                            holders: HeapSample::Holders.from_raw(nodes, kept, texts, profile.table))
+  end
+
+  # The number of the node in which a way ends.
+  def way(nodes, text, edges)
+    edges = edges.nil? ? ["root (not reached)"] : edges.first.start_with?("root ") ? edges : ["root (constants)", *edges]
+    edges.each_with_index do |edge, index|
+      kind, name, entries, bound = edge.match(/\A(\S+) (.*?)(?: #(\d+)(?:, (.*))?)?\z/m).captures
+      number = nodes.size / 10
+      nodes.push(index.zero? ? number : number - 1, text[kind], text[name], 0, 0, 0, 1, 0, entries ? entries.to_i : 2**32 - 1, bound ? text[bound] : 0)
+    end
+    (nodes.size / 10) - 1
   end
 
   # One text of all that is printed, without line breaks.

@@ -44,13 +44,13 @@ class HeldBuild
 
   private
 
-  # "×812" is as many objects, all but one of them folded; "~812" as many, of which none is. "{412}" are the entries of a
-  # container, "{412 @max_size of Cache}" with what limits it.
+  # "×812" is as many objects, all but one of them folded; "~812" as many, of which none is; "#812" a container of as many entries,
+  # "#812, @max of Cache" one that @max limits.
   def node(parent, text, object)
     @node_ids[[parent, text, object]] ||= begin
-      kind, name, folded, times, entries, bound, path, line =
-        text.match(/\A(\S+) (.*?)(?: ([×~])(\d+))?(?: \{(\d+)(?: (.+?))?\})?(?: @(\S+):(\d+))?\z/m).captures
+      kind, name, folded, times, bound, path, line = text.match(/\A(\S+) (.*?)(?: ([×~#])(\d+)(?:, (.+?))?)?(?: @(\S+):(\d+))?\z/m).captures
       number = @nodes.size / 10
+      entries, times = times, nil if folded == "#"
       @nodes.push(parent || number, text_id(kind), text_id(name), text_id(object), text_id(path.to_s), line.to_i, (times || 1).to_i, folded == "×" ? times.to_i - 1 : 0,
                   entries ? entries.to_i : 2**32 - 1, bound ? text_id(bound) : 0)
       number

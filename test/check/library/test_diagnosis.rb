@@ -79,10 +79,239 @@ class DiagnosisTest < Test
   end
 
   test "blocks of C code belong to the objects that were created with them" do
-    open = native(20) { |build, minute| kept(build, ["/srv/app/cart.rb:3 Cart#open"], minute, 1, class_name: "Deflate") }
-    found = walked(open, {3 => ["constant OPEN", "value {} value of Hash"], 12 => nil}).diagnosis
-    holder = found.findings.first.holder
-    assert_equal([:likely, "OPEN", "Deflate"], [found.state, holder.to_s, holder.owner])
+    [[640, 12], [640, nil], [40, nil]].each do |slot, line|
+      open = native(20) { |build, minute| (1..minute).each { |birth| build.row(["/srv/app/cart.rb:3 Cart#open"], "Deflate", slot: slot, birth: (birth * EACH) - 5, inuse: 1) } }
+      found = walked(open, {3 => ["constant OPEN", "value {} value of Hash"], 12 => (["constant LOCKS"] if line)}).diagnosis
+      holder = found.findings.first.holder
+      # Not where a reference leads to the blocks, nor where there are more objects than blocks.
+      expected = line ? ["LOCKS", nil] : slot == 640 ? ["OPEN", "Deflate"] : ["(not reached)", nil]
+      assert_equal([:likely, *expected], [found.state, holder.to_s, holder.owner])
+    end
+  end
+
+  # --- what retains it ---
+
+  LIST = ["constant ALL", "element [] of Array"].freeze
+
+  def first_line(series) = series.diagnosis.findings.first.line
+
+  test "a holder is named for at least a third; of a smaller part it is said how much, and nothing is inferred" do
+    {1.0 => [:ALL], 0.4 => [:ALL], 0.3 => [nil, :ALL], 0.05 => [nil, nil]}.each do |part, (holder, partly)|
+      line = first_line(walked(leaking(20), {5 => {LIST => part, nil => 1 - part}.select { |_, share| share.positive? }}))
+      named = [line.holder, line.partly].map { |answer| answer.to_s.to_sym if answer&.kept? }
+      assert_equal([holder, partly], named, part.to_s)
+      assert_close(part, (line.partly || line.holder).share, 1e-6) if part >= 0.3
+    end
+    text = flat(walked(leaking(20), {5 => {LIST => 0.3, ["constant OTHER", "element [] of Array"] => 0.25, nil => 0.45}}).diagnosis.text)
+    assert(text.include?("At least 3.9 MiB of it is retained by `ALL`.") && !text.include?("retained by `OTHER`"), text)
+    part = flat(walked(leaking(20), {5 => {LIST => 0.4, nil => 0.6}}).diagnosis.text)
+    assert(part.include?("Most of it is from /srv/app/cart.rb:12 `Cart#add`, at least 40.0% of which `ALL` retains.") && part.include?("1. `ALL` retains at least 40.0% of +"), part)
+  end
+
+  test "a word on a machine stack or on the stack of C code is no holder" do
+    [["root (machine stack)", "root (machine stack)"], ["root (threads)", "data thread of Ractor", "stack C stack of Thread", "element [] of Array"]].each do |guess|
+      found = walked(leaking(20), {5 => guess}).diagnosis
+      assert_nil(found.findings.first.holder)
+      refute(flat(found.text).match?(/retained by|retains [^t]/), flat(found.text))
+    end
+  end
+
+  LOCAL = ["root (threads)", "data thread of Ractor", "local local known of block in <main>", "element [] of Array"].freeze
+
+  test "a local variable is a holder if it held the line at the first walk too, or if that walk did not see the line" do
+    steady = series(20) { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, LEAK, minute + 4, 16) }} }
+    named = ->(first) { first_line(walked(steady, {5 => LOCAL}, first: first && {5 => first})).holder&.to_s }
+    assert_equal(["local known of block in <main>"] * 3, [named[nil], named[LOCAL], named[["root (not reached)"]]])
+    assert_nil(named[LIST])
+    # What C code has below a local variable is a guess: a walk before has to agree.
+    native = native(20)
+    document = ["root (threads)", "local local doc of Parser#parse"]
+    found = ->(first) { walked(native, {12 => {document => 0.4, nil => 0.6}}, first: first && {12 => first}).diagnosis.findings.first }
+    assert_equal(["local doc of Parser#parse", false], found[document].then { |finding| [finding.holder.to_s, finding.lost?] })
+    [nil, [*document.first(1), "local local other of Parser#parse"]].each do |first|
+      assert_equal([nil, true], found[first].then { |finding| [finding.to_h[:holder], finding.lost?] })
+    end
+  end
+
+  test "what is not reached in part only is not called lost" do
+    {0.4 => false, 0.9 => true}.each do |part, lost|
+      found = walked(native(20), {12 => {nil => part, ["constant A", "element [] of Array"] => (1 - part) / 2, ["constant B", "element [] of Array"] => (1 - part) / 2}}).diagnosis
+      assert_equal(lost, found.findings.first.lost?, part.to_s)
+    end
+  end
+
+  # --- entries ---
+
+  # 1 MiB a minute in a container that was there before, which is looked at in the first profile and in the last. +first+, +last+:
+  # how many entries; +limit+: what limits it; +left+: the part of what the first walk saw that is left.
+  def container(first, last, limit: nil, left: 1, edge: "ivar @seen of Inbox", inner: [])
+    grown = series(20) do |minute|
+      {slots: 20 + minute, rows: lambda { |build|
+        kept(build, LEAK, minute, 16, from: 2)
+        build.row(LEAK, "String", birth: 1, inuse: minute < 20 ? 40 : 40 * left) if left
+      }}
+    end
+    ways = [first, last].map { |entries|
+      ["constant INBOX", *([edge, *inner].then { |edges|
+        [*edges[0...-1], "#{edges.last} ##{entries}#{", #{limit}" if limit}"]
+      } if entries), "element [] of Array"]
+    }
+    walked(grown, {5 => ways[1]}, first: {5 => ways[0]}).diagnosis
+  end
+
+  test "a leak is confirmed by entries that are eight times as many, if none were removed and nothing limits them" do
+    confirmed = container(412, 3680)
+    assert_equal([:confirmed, :objects], [confirmed.state, confirmed.kind])
+    assert_equal({before: 412, now: 3680, removed: 0}, confirmed.to_h[:findings].first[:entries].except(:since))
+    text = flat(confirmed.text)
+    assert(text.include?("Its entries: 412 → 3,680 since 00:01:00 UTC (first walk), none removed."), text)
+    refute(text.include?("A cache that"), text)
+    assert_equal(:likely, container(412, 3000).state)
+    assert_equal(:likely, container(412, 3680, limit: "@max_size of Inbox").state)
+    assert_equal(:likely, container(412, 3680, left: 0.5).state)
+    assert_equal(:likely, leaking(20).diagnosis.state)
+  end
+
+  test "what may limit a container is named, and about how many entries were removed" do
+    text = flat(container(412, 3680, limit: "@max_size of Inbox", left: 0.5).text)
+    assert(text.include?("Its entries: 412 → 3,680 since 00:01:00 UTC (first walk), about 206 of the first removed. `@max_size of Inbox` may limit it."), text)
+  end
+
+  test "where the first walk saw too little to say what was removed, what was allocated first has to be there" do
+    few = container(4, 3680, left: nil)
+    assert_equal([:confirmed, nil], [few.state, few.findings.first.entries.gone])
+    assert(flat(few.text).include?("Its entries: 4 → 3,680 since 00:01:00 UTC (first walk)."), flat(few.text))
+    evicts = series(20) do |minute|
+      {slots: 20 + minute, rows: ->(build) { (2..minute).each { |birth| build.row(LEAK, "String", birth: (birth * EACH) - 5, inuse: birth > 15 ? 20 : 6) } }}
+    end
+    ways = [4, 3680].map { |entries| ["constant CACHE ##{entries}", "element [] of Array"] }
+    found = walked(evicts, {5 => ways[1]}, first: {5 => ways[0]}).diagnosis
+    assert_equal([:likely, true], [found.state, found.findings.first.entries.grew?(8)])
+  end
+
+  test "one walk gives the number of entries alone; the entries of what is inside a collection count for it" do
+    one = walked(leaking(20), {5 => ["constant CACHE #900", "element [] of Array"]}).diagnosis
+    assert_equal([:likely, {now: 900}], [one.state, one.to_h[:findings].first[:entries]])
+    assert(flat(one.text).include?("Its entries: 900."), flat(one.text))
+    assert_equal([:confirmed, 3680], container(412, 3680, inner: ["ivar @backend of Concurrent::Map"]).then { |found| [found.state, found.findings.first.entries.now] })
+    assert_nil(container(nil, nil).findings.first.entries)
+  end
+
+  test "a holder of less than half of the growth confirms nothing" do
+    two = series(20) { |minute| {slots: 20 + (3 * minute), rows: ->(build) { kept(build, LEAK, minute, 16); kept(build, OTHER, minute, 14); kept(build, CHURN, minute, 14) }} }
+    ways = [412, 3680].map { |entries| {5 => ["constant CACHE ##{entries}", "element [] of Array"], 8 => LIST, 9 => nil} }
+    assert_equal(:likely, walked(two, ways[1], first: ways[0]).diagnosis.state)
+  end
+
+  test "a table that doubled leads only while the entries in it grow" do
+    table = ["!/usr/bin/ruby st_init_table", "/srv/app/cache.rb:3 Cache#put"]
+    doubled = series(20) { |minute|
+      {slots: 20 + minute, rows: ->(build) {
+        kept(build, LEAK, minute, 4); build.blocks(table, "ruby", (minute < 12 ? 4 : 8) << 20, birth: (minute < 12 ? 5 : 125), inuse: 1)
+      }}
+    }
+    named = ->(first, last) { walked(doubled, {3 => ["constant CACHE ##{last}"]}, first: {3 => ["constant CACHE ##{first}"]}).diagnosis.findings.flat_map(&:lines).map { |line| line.place.line } }
+    assert_equal([[5], [3, 5]], [named[5000, 5010], named[5000, 9000]].map(&:sort))
+  end
+
+  # --- threads that pile up, and what is mapped ---
+
+  STUCK = {"name" => "waits for Thread::Queue", "path" => "/srv/app/worker.rb", "line" => 9, "threads" => 180, "space" => 1000}.freeze
+
+  def waiting(**walk)
+    threads = series(20) do |minute|
+      {threads: 10 * minute, slots: 20 + minute, free: 4 + (0.5 * minute), rows: lambda { |build|
+        kept(build, ["/srv/app/worker.rb:4 Worker#initialize"], minute, 1, class_name: "Thread::Queue")
+        kept(build, ["/srv/app/worker.rb:7 Worker#run"], minute, 4)
+        kept(build, OTHER, minute, 4)
+      }}
+    end
+    last = ["root (threads that can never wake)", "root waits for Thread::Queue"]
+    walked(threads, {4 => [*last, "self self of block in Worker#run", "ivar @inbox of Worker"], 7 => [*last, "local local rows of Worker#run"], 8 => LIST}, walk: walk).diagnosis
+  end
+
+  test "threads that pile up: how many, all memory that came with them, what they retain, and which object they wait for" do
+    found = waiting("stuck" => [STUCK])
+    text = flat(found.text)
+    assert(text.include?("With 190 more threads (10 → 200) RSS grew by 28.5 MiB: 19.0 MiB slots in use, 9.5 MiB free slots in heap pages, page headers."), text)
+    assert(text.include?("180 of them wait for `Thread::Queue` (`@inbox of Worker`) at /srv/app/worker.rb:9, and nothing else refers to it."), text)
+    retained = text[/They retain (\S+ \S+) of objects/, 1]
+    assert_equal("5.9 MiB", retained) # 19 minutes of 5 samples; what was there at first does not count
+    assert_equal([], found.text.shown)
+    assert(found.to_h[:evidence].any? { |sentence| sentence.start_with?("180 of them wait") })
+  end
+
+  test "an object that the threads do not name is left out, and so are fibers where threads pile up" do
+    other = flat(waiting("stuck" => [{**STUCK, "name" => "waits for Thread::Mutex"}]).text)
+    assert(other.include?("180 of them wait for `Thread::Mutex` at /srv/app/worker.rb:9, and"), other)
+    refute(flat(waiting("stuck" => [{**STUCK, "name" => "fiber waits for Thread::Queue"}]).text).include?("wait for"))
+    refute(flat(diagnosis(20) { |minute| {threads: 10 * minute} }.text).include?("They retain"))
+  end
+
+  test "mapped memory has the name of the part that grew, and is from no line of other memory" do
+    grows = {free: ->(minute) { {mapped: 2 * minute} }, files: ->(minute) { {parts: {"code_and_files" => 10 + (2 * minute)}} }, stacks: ->(minute) { {parts: {"stacks" => 2 * minute}} }}
+    names = grows.transform_values do |of|
+      found = diagnosis(20) { |minute| {**of[minute], rows: ->(build) { kept(build, OTHER, minute, 1) }} }
+      assert_equal([:mapped, [], 1], [found.kind, found.text.shown, found.text.steps.size])
+      refute(found.text.sentence.include?("report.rb"), found.text.sentence)
+      found.text.sentence[/evenly|: (.*) grew by/, 1]
+    end
+    assert_equal({free: "memory that was mapped outside of malloc (mmap)", files: "mapped files", stacks: "memory of thread and fiber stacks"}, names)
+    both = diagnosis(20) { |minute| {mapped: 2 * minute, rows: ->(build) { kept(build, OTHER, minute, 16) }} }
+    assert(both.text.sentence.include?(". Of other memory +13.0 MiB is from /srv/app/report.rb:8 `Report#rows`."), both.text.sentence)
+    assert_equal([2, 1], [both.text.steps.size, both.text.shown.size])
+  end
+
+  # --- native code ---
+
+  GEM = "!/gems/gems/libxml-ruby-4.1.2/lib/libxml_ruby.so rxml_node_new"
+
+  def from_c(*stack, library, holder: nil)
+    frames = [*stack, "/srv/app/cart.rb:12 LibXML::XML::Node#initialize", APP]
+    frames = stack if stack.last.include?("(no GVL)")
+    leak = series(20) { |minute| {malloc: 30 + minute, rows: ->(build) { (1..minute).each { |birth| build.blocks(frames, library, 60_000, birth: (birth * EACH) - 5, inuse: 16, alloc: 16) } }} }
+    walked(leak, {12 => holder, 0 => holder}).diagnosis
+  end
+
+  test "the function of C that asked for the memory is named, its library and the gem whose extension called it" do
+    found = from_c("!/usr/lib/libxml2.so.2 xmlMallocLoc", "!/usr/lib/libxml2.so.2 xmlNewNode", GEM, "libxml2.so.2")
+    text = flat(found.text)
+    assert(text.include?("cart.rb:12 `Cart#add`, allocated by `xmlNewNode` of `libxml2.so.2`, called by the gem `libxml-ruby-4.1.2`; no reference to it was found."), text)
+    assert(text.include?("1. `xmlNewNode` of `libxml2.so.2`, called by the gem `libxml-ruby-4.1.2`, allocated +"), text)
+    assert(text.include?("without a matching free at /srv/app/cart.rb:12 `Cart#add`, or update the gem `libxml-ruby-4.1.2`."), text)
+    refute(text.match?(/retained by|retains|Look at what is added/), text)
+    assert_equal(["xmlNewNode (libxml2.so.2)", "libxml-ruby-4.1.2"], found.to_h[:findings].first[:lines].first.values_at(:function, :gem))
+    assert_equal([nil, true], found.to_h[:findings].first.values_at(:holder, :lost))
+  end
+
+  test "Ruby's helpers that allocate for C code are not the function; what they allocated is native where no reference leads to it" do
+    helpers = ["!/usr/bin/ruby objspace_xmalloc0", "!/usr/bin/ruby ruby_xcalloc", "!/usr/bin/ruby rb_data_object_zalloc", GEM]
+    lost, held = from_c(*helpers, "ruby"), from_c(*helpers, "ruby", holder: ["constant A", "element [] of Array"])
+    assert_equal([[:native, "rxml_node_new (libxml_ruby.so)"], [:objects, "rxml_node_new (libxml_ruby.so)"]], [lost, held].map { |found| [found.kind, found.findings.first.line.function.to_s] })
+    own = from_c("!/usr/bin/ruby ruby_xmalloc", "!/usr/bin/ruby rb_str_buf_new", GEM, "ruby")
+    assert_equal([:objects, nil], [own.kind, own.findings.first.line.function])
+    assert_equal(["rxml_node_new (libxml_ruby.so)"], lost.series.last.groups(:function).map(&:key))
+  end
+
+  test "where no Ruby code runs the native function is named, not the place that stands for it" do
+    found = from_c("!/usr/lib/libxml2.so.2 xmlNewNode", GEM, ":0 (no GVL)", "libxml2.so.2")
+    assert_equal("xmlNewNode (libxml2.so.2)", found.findings.first.line.subject.label)
+    refute(flat(found.text).include?("from `(no GVL)`"), flat(found.text))
+  end
+
+  test "of blocks that were not touched it is said how much is resident" do
+    half = series(20) { |minute|
+      {malloc: 30 + minute, rows: ->(build) {
+        (1..minute).each { |birth|
+          build.blocks(NATIVE, "libz.so.1", 60_000, birth: (birth * EACH) - 5, inuse: 16, alloc: 16, resident: 24_000)
+        }
+      }}
+    }
+    text = flat(half.diagnosis.text)
+    found = half.diagnosis.findings.first
+    assert_close(0.4 * found.space, found.resident, 1e-6)
+    assert(text.include?("MiB of it is resident: the rest was allocated and never touched."), text)
+    refute(flat(native(20).diagnosis.text).include?("resident"))
   end
 
   # --- which lines ---

@@ -157,6 +157,8 @@ class SentencesTest < Test
     data[:evidence].each do |one|
       if (counted = one.match(/\A(.+?)(?:, at quarters of the time)?: (.*) \(exact, ([\d,]+) points?\)\.\z/))
         check_counted(diagnosis, counted, one)
+      elsif one.start_with?("With ")
+        check_piled_up(diagnosis, one)
       elsif one.include?("limit") || one.include?("machine")
         check_limit(diagnosis, data, one)
       else
@@ -181,6 +183,16 @@ class SentencesTest < Test
       near = count.points.select { |point| (point.seconds - from - ((to - from) * quarter / 4.0)).abs <= (gap / 2) + 1 }
       assert(near.any? { |point| count.bytes? ? (bytes(size) - point.size).abs <= 0.051 * UNITS.fetch(size[SIZE, 2]) : size.delete(",").to_i == point.size.round }, "#{text}: #{size}")
     end
+  end
+
+  def check_piled_up(diagnosis, text)
+    infos = diagnosis.series.infos
+    kind = diagnosis.growing.first.kind
+    before, now = [infos.first, infos.last].map { |info| info.alive[kind].count }
+    assert_equal([now - before, before, now].map(&:to_s), text.match(/With ([\d,]+) more #{kind} \(([\d,]+) → ([\d,]+)\)/).captures.map { |count| count.delete(",") }, text)
+    assert_bytes(infos.last.account.rss - infos.first.account.rss, text[/RSS grew by (\S+ \S+):/, 1])
+    parts = text[/: (.*)\.\z/, 1].scan(/(\d[\d.]* [KMG]?i?B) ([^,]+(?:\([^)]*\))?)/)
+    parts.each { |size, name| assert_bytes(infos.last.account.since(infos.first.account).fetch(Account::PARTS.key(name)), size) }
   end
 
   def check_limit(diagnosis, data, text)
@@ -345,8 +357,8 @@ class SentencesTest < Test
 
   test "a lost block names the library and the line, not a holder" do
     text = text_of(:lost)
-    assert(text.include?("1. C code of `libz.so.1` allocated +") && text.include?(", to which no reference was found"), text)
-    assert(text.include?("Next: Find the call that allocates without a matching free at cart.rb:12 `Cart#add`, or update the gem. heapsample top 4711 --by function --kind malloc"), text)
+    assert(text.include?("1. `deflateInit2_` of `libz.so.1` allocated +") && text.include?(", to which no reference was found"), text)
+    assert(text.include?("Next: Find the call that allocates without a matching free at cart.rb:12 `Cart#add`. heapsample top 4711 --by function --kind malloc"), text)
   end
 
   test "threads that leak are what is said and what is done, also where memory leaks with them" do

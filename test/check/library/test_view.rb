@@ -8,6 +8,7 @@ require "tmpdir"
 require "zlib"
 require_relative "../../testing"
 require_relative "builds"
+require_relative "counted_series"
 
 class ViewTest < Test
   include Builds
@@ -161,6 +162,16 @@ class ViewTest < Test
       assert_equal(JSON.parse(JSON.generate(diagnosis.to_h)), data["diagnosis"])
       assert_equal(DiagnosisText::WORDS.transform_keys(&:to_s), data["states"])
     end
+  end
+
+  test "a process of the diagnosis has the time that was judged, and the free memory that grew where it does not leak" do
+    counted = Object.new.extend(CountedSeries)
+    of = ->(&sizes) { Diagnosis.new([counted.series(24) { |minute| {slots: 20, **sizes[minute]} }]).to_h[:processes].first }
+    assert_equal([:none, nil, ["free slots in heap pages, page headers", 46 << 20]], of.call { |minute| {free: 4 + 2 * minute} }.values_at(:state, :window, :unused))
+    leak = of.call { |minute| {slots: 20 + minute, free: 4 + 3 * minute} }
+    assert_equal([:likely, nil], leak.values_at(:state, :unused))
+    assert_equal(leak[:seconds], leak[:window].last - leak[:window].first)
+    assert_nil(of.call { |minute| {mapped: minute > 12 ? 40 : 0} }[:unused], "mapped memory is used")
   end
 
   test "titles name what is compared: one day once, two processes both, and what was given above all" do

@@ -243,6 +243,34 @@ class WhyTest < Test
     assert_equal("@log of Shop", named(alone, ["constant SHOP", "ivar @log of Shop", "element [] of Array"])) # one large block is no chance
   end
 
+  test "a block of one object that grows is retained by the reference to it; of many objects, by the collection above" do
+    log = Build.new(interval: 4096).blocks(["/srv/app/a.rb:1 A#b"], "ruby", 1 << 20, inuse: 1, alloc: 1, birth: 1)
+    assert_equal("@transcript of Terminal", named(log, ["constant TERMINAL", "ivar @transcript of Terminal"]))
+    assert_equal("local job of Pool#post", named(log, ["root (threads)", "data thread of Ractor", "environment locals outside of block in Pool#post", "local local job of Pool#post"]))
+    names = Build.new(interval: 4096).blocks(["/srv/app/a.rb:1 A#b"], "ruby", 1000, inuse: 40, alloc: 40, birth: 1)
+    assert_equal("SHOP", named(names, ["constant SHOP", "element [] of Array", "ivar @name of Order ~40"]))
+  end
+
+  test "finalizers, and what C code has registered, are named, not what is below them" do
+    assert_equal("(finalizer)",
+named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hidden T_ARRAY)", "self self of Method#to_proc", "ivar @headers of Connection", "value {} value of Hash"]))
+    assert_equal("(objects of C code)", named(leaves, ["root (VM)", "root (objects of C code)", "data earlier objects of (hidden T_DATA) ×3", "element [] of Array"]))
+    assert_equal("@all of Log", named(leaves, ["root (VM)", "root (objects of C code)", "ivar @all of Log", "element [] of Array"]))
+  end
+
+  test "many variables of one class are one holder" do
+    build = Build.new(interval: 4096)
+    20.times { |line| build.row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 10, birth: line + 1) }
+    ways = ->(kind, name) {
+      HeldBuild.new(build).tap { |held|
+        20.times { |line|
+          held.way(line, ["constant Report", "#{kind} #{name % line}", "element [] of Array"])
+        }
+      }.profile.then { |one| one.nearest_holder.of_rows(one.table).to_s }
+    }
+    assert_equal(["20 variables of class Report", "20 constants of Report"], [ways["cvar", "@@result_%d of class Report"], ways["constant", "Report::RESULT_%d"]])
+  end
+
   test "of several ways the one that keeps most counts; what nobody wrote is called so" do
     assert_equal("(machine stack)", named(leaves, ["root (machine stack)"]))
     assert_equal("(VM caches)", named(leaves, ["root (VM caches)", "cache callable method cache of A"]))
@@ -251,7 +279,7 @@ class WhyTest < Test
     answer = held.nearest_holder.of_rows(held.table)
     assert_equal("A", answer.to_s)
     assert_close(0.7, answer.share, 1e-9)
-    assert_equal({named: true, name: "A", kind: "constant", root: "(constants)", share: answer.share}, answer.to_h)
+    assert_equal({named: true, name: "A", kind: "constant", root: "(constants)", share: answer.share, bytes: answer.space}, answer.to_h)
     assert_nil(held.nearest_holder.of_row(held.table.first))
   end
 

@@ -76,6 +76,51 @@ module PageProfiles
     def to_h = data
   end
 
+  # Rows with everything that makes a column, and long names; small frames; a function that calls itself.
+  LONG = "Tickets::Archive::Exporters::AVeryLongNamespaceOfExporters::AttributesFromTheDatabaseWithDefaults"
+  def crowded
+    build = Build.new(gc: {"count" => 110, "minor" => 85, "major" => 25}, malloc: {"state" => "on", "interval" => 4096, "first_interval" => 4096, "interval_changes" => 0})
+    main = "/srv/app/main.rb:3 <main>"
+    walk = "/srv/app/app/models/tree.rb:5 Tree#walk"
+    build.row(["/srv/app/a_folder_with_a_long_name/another_folder_with_a_long_name/export.rb:12 #{LONG}#export", walk, "/srv/app/left.rb:1 Left#go", main], LONG, birth: 90, inuse: 300)
+    build.row(["/srv/app/leaf.rb:2 Leaf#new", walk, walk, "/srv/app/right.rb:1 Right#go", main], "Leaf", birth: 80, inuse: 100)
+    60.times { |i| build.row(["/srv/app/small_#{i}.rb:#{i + 1} Small#line_#{i}", main], "String", birth: 100, inuse: 7) }
+    build.malloc(["/srv/app/leaf.rb:2 Leaf#new", main], "libz.so.1", 5_000, inuse: 50)
+    build.profile
+  end
+
+  # A worker that leaks since a deploy, another process, and a worker of the deploy before, which ended when that began.
+  def cluster
+    worker = COUNTED.series(24, title: "puma: worker 0", deploy: "v42") { |minute| {slots: 40 + 1.5 * minute, rows: ->(build) { (1..minute).each { |at| leaked(build, at * CountedSeries::EACH - 5) } }} }
+    old = COUNTED.series(9, pid: 4600, title: "puma: worker 1", deploy: "v41", started_ns: Build::STARTED - 3 * Build::MINUTE) do |minute|
+      {rows: ->(build) { COUNTED.kept(build, CACHE, minute, 2) }}
+    end
+    worker = COUNTED.walked(worker, {12 => ["constant Ticket::CACHE", "value {} of Hash"]})
+    [worker, COUNTED.level(24, pid: 4700, title: "puma: cluster", deploy: "v42"), old]
+  end
+
+  # Findings whose holder a walk found, in three ways.
+  def diagnosis_of_walks
+    figures = {bytes: 6 << 20, interval: [5 << 20, 7 << 20], bytes_per_hour: 12.0 * (1 << 20), objects: 1204.0, samples: 20}
+    line = {line: "/srv/app/app/models/ticket/cache.rb:12 Ticket::Cache.store", class: "String", **figures}
+    holders = [{named: true, name: "@cache of Tickets", root: "(constants)", share: 0.91},
+               {named: true, name: "@streams of Exporter", root: "(constants)", share: 0.7, owner: "Zlib::Deflate"},
+               {named: false, name: "local x", root: "(machine stack of main thread)", share: 1.0}]
+    findings = holders.map { |holder| {kind: :objects, lost: false, holder: holder, lines: [line], resident_bytes: 6 << 20, **figures} }
+    findings[0][:entries] = {before: 412, now: 1204, bound: "@max_size of LruRedux::Cache", removed: 0}
+    findings[1][:resident_bytes] = 2 << 20
+    evidence = ["Objects in heap slots, at quarters of the time: 1.0 MiB, 2.0 MiB (exact, 20 points)."] * 3
+    Diagnosed.new({state: :likely, processes: [{pids: [4711], judged: [4711], state: :likely, sentence: "Leak (likely): it grew.", grew: 18 << 20, findings: findings,
+                                                evidence: evidence, next: ["Look at what is added to `@cache of Tickets`. heapsample why /var/tmp/heap"] * 3}], warnings: []})
+  end
+
+  # A process that does not leak, and has memory that nothing uses.
+  def bloated
+    process = {pids: [4711], judged: [4711], state: :none, sentence: "No leak found: one of 3 MiB/hour or more would have been found.", findings: [],
+               evidence: ["RSS grew by 50 MiB."], next: [], unused: ["malloc: waste", 40 << 20]}
+    Diagnosed.new({state: :none, processes: [process], warnings: []})
+  end
+
   # A process in each state.
   def diagnosis_of_states
     processes = HeapSample::ProcessDiagnosis::STATES.each_with_index.map do |state, index|

@@ -1,6 +1,16 @@
 // Figures and names as text, and what an address may say.
 import { test } from "node:test";
-import { bytes, count, cut, cutFront, duration, percent, range, visible } from "../../../viewer/src/format.js";
+import {
+  bytes,
+  count,
+  cut,
+  cutClass,
+  cutFront,
+  duration,
+  percent,
+  range,
+  visible,
+} from "../../../viewer/src/format.js";
 import { DEFAULTS, State } from "../../../viewer/src/state.js";
 import { equal } from "./assertions.mjs";
 import { fakeWindow } from "./page.mjs";
@@ -28,6 +38,15 @@ test("characters that cannot be seen or turn the text are shown as what they are
     ["\\u202egnp.exe", "a\\u0000b\\u001b", "(unknown)", "café 💩"],
     ["\u202egnp.exe", "a\u0000b\u001b", "", "café 💩"].map(visible),
   );
+});
+
+test("of a method the beginning of its class is kept, not that it is a block; what has no class is its last part", () => {
+  const ticket = [15, 14, 13].map((room) => cutClass("Ticket.latest:40", ".latest:40", room));
+  equal(["Tick….latest:40", "Tic….latest:40", "Ticket.latest:40"], ticket);
+  const block = [17, 16, 9].map((room) => cutClass("block (2 levels) in Shop#catalogue:41", "#catalogue:41", room));
+  equal(["Shop#catalogue:41", "Shop#catalogue:41", "Shop#catalogue:41"], block);
+  equal("Sho…#cut:1", cutClass("block in Shopping#cut:1", "#cut:1", 10));
+  equal("config.ru:1", cutClass("<main> config.ru:1", "config.ru:1", 12));
 });
 
 test("paths are cut in front, at a folder, and names at the end", () => {

@@ -28,6 +28,14 @@ class LiveTest < Test
     loop { sleep 0.7; GC::SampleProfile.stop; sleep 0.2; GC::SampleProfile.start(interval: 4096) }
   RUBY
 
+  # What the block asserts must hold with one of these numbers of seconds: a busy machine needs more of them.
+  def with_seconds(*numbers)
+    yield numbers.shift
+  rescue Minitest::Assertion
+    retry if numbers.any?
+    raise
+  end
+
   # The process id of one that runs +program+, while the block runs.
   def growing(program = GROWING)
     IO.popen([{"RUBY_HEAP_SAMPLE" => nil, "XDG_RUNTIME_DIR" => nil}, OURS, "--disable=gems", "-e", program]) do |io|
@@ -123,8 +131,10 @@ class LiveTest < Test
 
   test "diff shows what grows from now on" do
     sampled do |_, text|
-      grown = JSON.parse(printed("diff", text, "--seconds", "1", "--diagnose", "50%", "--by", "class", "--json"))
-      assert(grown.fetch("rows").any? { |row| row["change"] == "grown" && row.to_s.include?("Ticket") }, grown["rows"].first(3).to_s)
+      with_seconds(1, 8, 30) do |seconds|
+        grown = JSON.parse(printed("diff", text, "--seconds", seconds.to_s, "--diagnose", "50%", "--by", "class", "--json"))
+        assert(grown.fetch("rows").any? { |row| row["change"] == "grown" && row.to_s.include?("Ticket") }, grown["rows"].first(3).to_s)
+      end
     end
   end
 
@@ -133,11 +143,13 @@ class LiveTest < Test
       assert(printed("ps", text).match?(/slots in use$/))
       assert(JSON.parse(printed("ps", text, "--json")).fetch("account").fetch("rss_bytes") > 0)
       fails(2, /--seconds is for the list of processes/, "ps", text, "--seconds", "3")
-      looks = printed("watch", text, "--json", "--every", "0.2", "--seconds", "6").lines.map { |line| JSON.parse(line) }
-      assert(looks.size.between?(2, 31), looks.size.to_s)
-      assert(looks.last["grew_bytes"] > 0, looks.last.to_s)
+      with_seconds(6, 30) do |seconds|
+        looks = printed("watch", text, "--json", "--every", "0.2", "--seconds", seconds.to_s).lines.map { |line| JSON.parse(line) }
+        assert(looks.size.between?(2, (5 * seconds) + 1), looks.size.to_s)
+        assert(looks.last["grew_bytes"] > 0, looks.last.to_s)
+      end
       # What grows is known when GC has marked it, which takes longer on a busy machine.
-      IO.popen([CLEAN, READER, "--disable=gems", EXE, "watch", text, "--json", "--every", "0.2", "--seconds", "60"]) do |io|
+      IO.popen([CLEAN, READER, "--disable=gems", EXE, "watch", text, "--json", "--every", "0.2", "--seconds", "300"]) do |io|
         look = nil
         assert(io.each_line.any? { |line| (look = JSON.parse(line))["grown"].any? { |row| row["line"].include?("-e:2") } }, look.to_s)
         Process.kill(:TERM, io.pid)
@@ -147,9 +159,12 @@ class LiveTest < Test
 
   test "the diagnosis of it names the line" do
     sampled do |_, text|
-      said = printed(text, "--seconds", "9", "--diagnose", "50%").gsub(/\s+/, " ")
-      # In nine seconds there are seven points, and a verdict needs 17.
-      assert(said.match?(/Cannot tell: \d+ points? so far, and 17 are needed.*The line that grew most so far is -e:2 /), said)
+      # In nine seconds there are seven profiles and so seven points, and a verdict needs 17: on a busy machine each of the
+      # profiles may come so late that there are more points. The line is known either way.
+      with_seconds(9, 22, 60) do |seconds|
+        said = printed(text, "--seconds", seconds.to_s, "--diagnose", "50%").gsub(/\s+/, " ")
+        assert(said.match?(/(?:Cannot tell: \d+ points? so far, and 17 are needed.*The line that grew most so far is|Leak \(\w+\): .*|Grows \(certain\): .*) -e:2 /), said)
+      end
     end
   end
 
@@ -183,16 +198,21 @@ class LiveTest < Test
 
   test "a look that Ctrl-C ends says what is known so far, with status 130" do
     sampled do |pid, text|
-      Open3.popen3(CLEAN, READER, "--disable=gems", EXE, text, "--seconds", "60") do |_, out, err, looking|
-        sleep 8                 # three profiles, also on a busy machine
-        Process.kill(:INT, looking.pid)
-        assert_equal([130, true], [looking.value.exitstatus, out.read.start_with?("Diagnosis: process #{pid}, ")])
-        assert(err.read.match?(/\Aheapsample: stopped after \d+\.\d s of 60 s\n\z/))
+      # Three profiles.
+      with_seconds(8, 24, 50) do |seconds|
+        Open3.popen3(CLEAN, READER, "--disable=gems", EXE, text, "--seconds", "60") do |_, out, err, looking|
+          sleep seconds
+          Process.kill(:INT, looking.pid)
+          assert_equal([130, true], [looking.value.exitstatus, out.read.start_with?("Diagnosis: process #{pid}, ")])
+          assert(err.read.match?(/\Aheapsample: stopped after \d+\.\d s of 60 s\n\z/))
+        end
       end
-      Open3.popen3(CLEAN, READER, "--disable=gems", EXE, "diff", text, "--seconds", "60") do |_, out, _, looking|
-        sleep 3
-        Process.kill(:INT, looking.pid)
-        assert_equal([130, true], [looking.value.exitstatus, out.read.start_with?("Growth of what is in use")])
+      with_seconds(3, 12, 50) do |seconds|
+        Open3.popen3(CLEAN, READER, "--disable=gems", EXE, "diff", text, "--seconds", "60") do |_, out, _, looking|
+          sleep seconds
+          Process.kill(:INT, looking.pid)
+          assert_equal([130, true], [looking.value.exitstatus, out.read.start_with?("Growth of what is in use")])
+        end
       end
     end
   end
@@ -238,9 +258,12 @@ class LiveTest < Test
     sampled do |pid, text|
       growing do |other|
         printed("start", other.to_s, "interval=4k")
-        said = printed(text, other.to_s, "--seconds", "3")
-        # Both have one title, so they are judged together.
-        assert(said.start_with?("Diagnosis: 2 processes (#{pid}, #{other}), a program that grows, 6 profiles"), said)
+        # Both have one title, so they are judged together, where there were two major GCs in each.
+        with_seconds(3, 12, 48) do |seconds|
+          said = printed(text, other.to_s, "--seconds", seconds.to_s, "--diagnose", "50%")
+          profiles = 2 * ((seconds / 1.5).floor + 1)
+          assert(said.start_with?("Diagnosis: 2 processes (#{pid}, #{other}), a program that grows, #{profiles} profiles"), said)
+        end
         lines = heapsample("ps", "--seconds", "3").out            # others may end meanwhile, which it says on stderr
         [pid, other].each { |one| assert(lines.match?(/^#{one}: [A-Z]/), lines) }
       end
@@ -249,7 +272,12 @@ class LiveTest < Test
 
   test "where sampling begins anew meanwhile, what is before it is left out" do
     growing(RESTARTING) do |other|
-      result = heapsample(other.to_s, "--seconds", "2")
+      # It may be asked when it is not sampled.
+      result = nil
+      20.times do
+        result = heapsample(other.to_s, "--seconds", "2")
+        break if result.status.zero? && result.err.include?("sampling was restarted")
+      end
       assert_equal([0, true], [result.status, result.out.start_with?("Diagnosis: process #{other}")])
       assert(result.err.match?(/^heapsample: process #{other}: sampling was restarted; earlier profiles are left out$/), result.err)
     end
@@ -281,12 +309,12 @@ class LiveTest < Test
       printed("start", other.to_s, "interval=2k")
       PTY.spawn({**CLEAN, "TERM" => "xterm"}, READER, "--disable=gems", EXE, "watch", other.to_s, "--every", "0.2") do |screen, keys, watcher|
         seen = +""
-        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 300
         # What the pattern's group has found.
         wait = lambda do |pattern|
           until (found = pattern.match(seen.scrub))
-            late = Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline || !screen.wait_readable(10)
-            raise "no #{pattern} within a minute: #{seen[-2000..]}" if late
+            late = Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline || !screen.wait_readable(60)
+            raise "no #{pattern} in time: #{seen[-2000..]}" if late
 
             seen << screen.readpartial(4096).force_encoding("UTF-8")
           end

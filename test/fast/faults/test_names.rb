@@ -20,7 +20,7 @@ class NamesTest < FaultsTest
 
   # What it printed on stderr.
   def sampled(settings, script, *arguments, wrapper: [])
-    out, err, status = Open3.capture3({ 'RUBYOPT' => nil, 'RUBY_HEAP_SAMPLE' => nil }, 'timeout', '90', *wrapper, RUBY, '--disable=gems', '-W0',
+    out, err, status = Open3.capture3({ 'RUBYOPT' => nil, 'RUBY_HEAP_SAMPLE' => nil }, 'timeout', '300', *wrapper, RUBY, '--disable=gems', '-W0',
                                       "--heap-sample=interval=4k,#{settings}", '-e', "$kept = Array.new(2_000) { |i| [i.to_s] }; #{script}", *arguments)
     assert_equal(["done\n", 0], [out, status.exitstatus])
     err
@@ -105,7 +105,7 @@ class NamesTest < FaultsTest
     folder do |dir|
       threads = %w[A B].map do |deploy|
         Thread.new do
-          sampled("every=1,keep=60,socket=off,deploy=#{deploy},output=#{dir}/heap-%p-%t.pb", "sleep 4.3; puts 'done'",
+          sampled("every=1,keep=60,socket=off,deploy=#{deploy},output=#{dir}/heap-%p-%t.pb", "sleep 9; puts 'done'",
                   wrapper: %w[unshare --pid --fork --mount-proc])
         end
       end
@@ -136,7 +136,7 @@ class NamesTest < FaultsTest
       script = <<~RUBY
         attacker = IO.popen(%w[setpriv --reuid 65534 --regid 65534 --clear-groups] + [#{RUBY.dump}, "--disable=gems", "-e", ARGV[1], $$.to_s, ARGV[0]], "r+")
         exit!(7) unless attacker.gets == "planted\\n"
-        sleep 3.2
+        sleep 6.2               # for three profiles, also on a busy machine
         attacker.puts
         attacker.close_write
         print attacker.read

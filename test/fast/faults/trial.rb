@@ -16,7 +16,7 @@ class Trial
   # Runs COMMAND with this environment; a hang ends it by SIGABRT, which no program here expects.
   def run(env, *command, **options)
     @out, errors, @status = Open3.capture3({ 'RUBYOPT' => nil, 'RUBY_HEAP_SAMPLE' => nil, **env },
-                                           'timeout', '-s', 'ABRT', '-k', '5', '90', *command, **options)
+                                           'timeout', '-s', 'ABRT', '-k', '5', '300', *command, **options)
     @warnings = errors.lines.grep_v(WROTE)
     self
   end

@@ -277,9 +277,10 @@ test_anonymous(const char *top)
 {
     new_world(top, NULL);
     put("/proc/self/status", "Name:\truby\nVmRSS:\t  500 kB\nRssAnon:\t    300 kB\nRssFile:\t 200 kB\nVmSwap:\t     44 kB\n");
-    is_number((long long)rb_hs_memory_anonymous(root), 344 * 1024, "anonymous memory, swapped out or not");
-    is_number((long long)rb_hs_memory_anonymous("/nowhere"), 0, "anonymous memory: not known");
-    ok(rb_hs_memory_anonymous("") > 4096, "anonymous memory of this process");
+    is_number((long long)rb_hs_memory_status(root, "RssAnon"), 300 * 1024, "anonymous memory");
+    is_number((long long)rb_hs_memory_status(root, "VmSwap"), 44 * 1024, "anonymous memory that is swapped out");
+    is_number((long long)rb_hs_memory_status("/nowhere", "RssAnon"), 0, "anonymous memory: not known");
+    ok(rb_hs_memory_status("", "RssAnon") > 4096 && rb_hs_memory_status("", "VmPTE") >= 4096, "anonymous memory and page tables of this process");
 }
 
 static void

@@ -54,7 +54,7 @@ export class Browser {
 export const redrawn = async (page, action) => {
   const before = await page.evaluate(() => window.heapView.drawn);
   await action();
-  await page.waitForFunction((drawn) => window.heapView.drawn > drawn, { timeout: 30_000, polling: 10 }, before);
+  await page.waitForFunction((drawn) => window.heapView.drawn > drawn, { timeout: 60_000, polling: 10 }, before);
 };
 
 // Sets values of the state, as the address would.

@@ -1,4 +1,4 @@
-// Who keeps what: a graph of references, and "kept by" beside each row.
+// What retains memory: a graph of references, and "retained by" in each row.
 import { test } from "node:test";
 import { frames, redrawn, rows, show, state, summary } from "./browser.mjs";
 import { assert, equal } from "./assertions.mjs";
@@ -18,7 +18,7 @@ export const kept = async (on) => {
                 .catch(() => show(page, { value: "kept" })),
             );
             equal("kept", await state(page, "value"));
-            assert(/^Kept alive: 7\.7 MiB ±3\.5 MiB/.test(await summary(page)), await summary(page));
+            assert(/^Retained: 7\.7 MiB ±3\.5 MiB/.test(await summary(page)), await summary(page));
             const drawn = (await frames(page)).map(({ label }) => label.split(",")[0]);
             for (const name of ["(constants)", "Session::STORE", "Ticket::ALL", "@data of Session"])
               assert(
@@ -34,7 +34,7 @@ export const kept = async (on) => {
   await test("the page that `heapsample why -o` writes opens there", () =>
     on("why", async (page) => {
       equal("kept", await state(page, "value"));
-      assert(/^Kept alive: 7\.7 MiB ±3\.5 MiB/.test(await summary(page)), await summary(page));
+      assert(/^Retained: 7\.7 MiB ±3\.5 MiB/.test(await summary(page)), await summary(page));
     }));
 
   await test("by line a row is the reference that keeps most, and all frames show collections", () =>

@@ -44,12 +44,22 @@ kept = held_build.profile
 page("kept", kept)
 page("why", kept, opens: :kept)
 page("service", service)
+page("crowded", crowded)
 page("grown", Array.new(3) { |step| service(step: step, account: account(step), account_at_start: account(0)) }, diagnosis: diagnosis.text(root: ROOT))
 told[:cards] = cards(diagnosis.to_h[:processes].first)
 told[:processes] = diagnosis.text(root: ROOT).to_h[:processes].map do |process|
   {**process.slice(:sentence, :evidence, :next), written: [LAYOUT.bytes(process[:rss]), *process.values_at(:grew, :bytes_per_hour).compact.map { |bytes| LAYOUT.bytes(bytes, sign: true) }]}
 end
 page("level", service, diagnosis: level_diagnosis.text(root: ROOT))
+worker, master, old = cluster
+all = HeapSample::Diagnosis.new([worker, master, old])
+numbers = all.each_with_index.flat_map { |process, number| process.members.map { |one| [one.infos.last.process_id, number] } }.to_h
+page("cluster", worker, diagnosis: all.text(root: ROOT), others: {master => numbers[4700], old => numbers[4600]})
+told[:deploys] = expected_growth(worker.last - old.last)[:line]
+told[:majors] = worker.infos.flat_map(&:majors).map(&:gc).uniq.size
+told[:master] = expected(master.last).dig("inuse", :line, :both, "bytes")
+page("walked", service, diagnosis: diagnosis_of_walks)
+page("bloat", service, diagnosis: bloated)
 page("states", service, diagnosis: diagnosis_of_states)
 told[:words] = HeapSample::ProcessDiagnosis::STATES.map { |state| HeapSample::DiagnosisText::WORDS.fetch(state) }
 page("processes", service(step: 1, pid: 4712) - service)

@@ -115,6 +115,26 @@ class CgroupTest < PumaTest
     end
   end
 
+  test "a walk begins by itself when two fifths of the limit are used, once" do
+    Group.with(800 << 20) do |group|
+      empty_folder
+      settings = "every=1,diagnose=50%,interval=64k,quiet=on,output=#{PROFILES}/%t-%p.pb.gz"
+      input, line = IO.pipe
+      pid = group.spawn({}, RbConfig.ruby, "-W0", "--heap-sample=#{settings}", File.join(__dir__, "near_limit.rb"), in: input)
+      walks = -> { Dir["#{PROFILES}/*"].filter_map { |file| HeapSample::Profile.load(file).info.walk }.count { |walk| !walk.refused } }
+      later = -> { Dir.children(PROFILES).size.then { |size| waits_for(120) { Dir.children(PROFILES).size >= size + 4 } } }
+      waits_for(120) { walks.call == 1 }
+      later.call
+      assert_equal 1, walks.call
+      line.puts
+      waits_for(120) { walks.call == 2 }
+      later.call
+      line.close
+      Process.wait(pid)
+      assert_equal 2, walks.call
+    end
+  end
+
   # Profiles that a process writes by itself, each with a walk, while it writes to all of its memory.
   test "a process that writes to all of its memory is not brought to the limit of its group by walks that begin by themselves" do
     Group.with(360 << 20) do |group|

@@ -4,6 +4,7 @@
 require "tap"
 require_relative "../../zoo/archive"
 require_relative "../../zoo/examiner"
+require_relative "../../zoo/holder_score"
 require_relative "../../zoo/score"
 require_relative "../../zoo/table"
 require_relative "reached"
@@ -23,7 +24,7 @@ end
 judge = lambda do |root, truths|
   examinations = Examiner.examine(folders(root, truths)) { COUNTS unless ENV["EVERY"] }
   score = Score.new(examinations)
-  puts Table.new(examinations).to_s.gsub(/^/, "# "), *score.lines.map { |line| "# #{line}" }
+  puts Table.new(examinations).to_s.gsub(/^/, "# "), *[*score.lines, *HolderScore.new(examinations).lines].map { |line| "# #{line}" }
   silent = examinations.flat_map(&:warnings)
   check "each series gets an answer", silent.empty?, silent.empty? ? "#{examinations.size} of them" : "#{silent.size} without one: #{silent.first(5).join(", ")}"
   Reached.of(score).keep if keep && whole

@@ -15,6 +15,8 @@ module HeapSample
     KINDS = %i[slots malloc mapped threads fibers].freeze
     # Those that are bytes.
     BYTES = KINDS.first(3).freeze
+    # The parts of the account that are mapped memory.
+    MAPPED = %w[stacks code_and_files unattributed].freeze
     # Growth worth a word: a share of RSS; of threads and fibers so many, and such a share of all.
     FLOOR_OF_RSS = 0.005
     FLOOR_OF_COUNT = 20
@@ -140,7 +142,7 @@ module HeapSample
         spaced(@regular.filter_map { |info| info.objects && (size = yield(info)) && Verdict::Point.new(info.taken.to_f, info.objects, size) })
       end
 
-      def mapped(account) = account && %w[stacks code_and_files unattributed].sum { |part| account[part].to_i }
+      def mapped(account) = account && MAPPED.sum { |part| account[part].to_i }
 
       # Points that are well apart: what is kept of them does not depend on later ones.
       def spaced(points)

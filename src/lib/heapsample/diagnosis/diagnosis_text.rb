@@ -68,7 +68,8 @@ module HeapSample
 
     def findings
       @first.shown.map do |finding|
-        "- #{@layout.bytes(finding.space, sign: true)} at #{@layout.subject(finding.line.subject)}#{", retained by #{Printable.code(@layout.holder(finding.holder))}" if finding.holder&.kept?}"
+        line = ["#{@layout.bytes(finding.space, sign: true)} at #{@layout.subject(finding.line.subject)}", *(@first.retained(finding) if finding.holder&.kept?)].join(", ")
+        "- #{[line, *@first.facts(finding)].join(". ")}"
       end.join("\n")
     end
 

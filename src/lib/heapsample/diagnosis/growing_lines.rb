@@ -80,13 +80,13 @@ module HeapSample
 
     # Gives lines what retains them, as the last walk found it.
     def holders(series, from)
-      profile = series.walked or return
-      holders = LineHolders.new(profile, from.gc)
-      @all.each_value { |line| line.holder ||= holders.of(line) if line.certain? }
+      walks = series.walks or return
+      holders = LineHolders.new(walks, from.gc)
+      @all.each_value { |line| holders.add_to(line) if line.certain? && line.holder.nil? && line.partly.nil? }
     end
 
     def chosen
-      grown = @all.values.select { |line| line.certain? && line.stays? && !Keys.machinery?(line.place) && !page_list?(line) && !loaded?(line) }
+      grown = @all.values.select { |line| line.certain? && line.stays? && (line.function || !Keys.machinery?(line.place)) && !page_list?(line) && !loaded?(line) && !line.table_only? }
       least = PART_LEAST * grown.sum(&:space)
       grown.select { |line| line.space >= least }.sort_by { |line| -line.space }.first(MOST)
     end

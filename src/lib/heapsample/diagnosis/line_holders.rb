@@ -1,69 +1,81 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What retains the memory of a line, by a walk over the heap: the reference to name, see NearestHolder.
+  # What retains the memory of a line, by the last heap walk of a series: the reference to name, see NearestHolder. A holder
+  # is named for what it retains, and nothing is inferred from a small part.
   #
-  # No reference of Ruby leads to a block of C code, so such blocks are asked last:
+  # A local variable is named only if it is as old as what it holds: where the first walk saw the line, the same variable
+  # held it there. A word on a C stack, or in the memory of C code below a local variable, may be no reference.
   #
-  # 1. the reference that retains a third of the memory, at least;
-  # 2. the one that retains objects of the class in whose method C code asked for the blocks: what retains the
-  #    Zlib::Deflates retains what zlib has for each of them;
-  # 3. the one that retains most of what has a known owner, if that is objects enough to have the rest.
+  # Where the walk found no owner of a line's blocks, what retains the objects in whose method C code asked for them
+  # probably retains them: what retains the Zlib::Deflates retains what zlib has for each.
   class LineHolders
     # The holder of a smaller part is not named.
     SHARE_LEAST = 1 / 3.0
-    # Of what has a known owner it retains so much.
-    KNOWN_LEAST = 1 / 2.0
+    # Of a smaller part nothing is said.
+    PART_LEAST = 0.1
+    # C code lost what no reference was found to, if that is such a part.
+    LOST_LEAST = 2 / 3.0
     # One sample is chance, unless it is one large object.
     SAMPLES_LEAST = 2
-    # One object may have so many others, or blocks.
+    # One object may have so many blocks.
     OBJECTS_EACH = 200
 
-    # +profile+: one with a walk; +from+: the GC count from which on growth is judged.
-    def initialize(profile, from)
-      @profile = profile
-      @nearest = profile.nearest_holder
+    # +walks+: the Walks of the series; +from+: the GC count from which on growth is judged.
+    def initialize(walks, from)
+      @walks = walks
+      @nearest = walks.last.nearest_holder
       @from = from
     end
 
-    # A NearestHolder::Answer, or nil.
-    def of(line)
+    # Gives a line its holder, or what retains a part of it.
+    def add_to(line)
       rows = by_line[line.place] or return
-      most = @nearest.of_rows(rows) or return
-      return (most if most.share >= SHARE_LEAST && (most.samples >= SAMPLES_LEAST || most.objects < SAMPLES_LEAST)) if most.told?
+      line.walks = @walks
+      told = @nearest.of_rows(rows, told: true)
+      guess = told && guess?(told, line) ? told : nil
+      known = told if told && !guess && (told.samples >= SAMPLES_LEAST || told.objects < SAMPLES_LEAST)
+      return line.holder = known if known && known.share >= SHARE_LEAST
 
-      of_owner(line) || of_known(rows, line) || (most if most.share >= SHARE_LEAST && most.samples >= SAMPLES_LEAST)
+      line.holder = (of_owner(line) if told.nil? || guess) || lost(rows, guess)
+      line.partly = known if known&.kept? && known.share >= PART_LEAST && !line.holder&.told? && !line.lost?
     end
 
     private
 
     def by_line
       @by_line ||= begin
-        keys = Keys.new(@profile, :line)
-        rows = @profile.table.select { |row| row[Columns::BIRTH_GC].to_i >= @from && row[Columns::INUSE_OBJECTS].positive? }
+        keys = Keys.new(@walks.last, :line)
+        rows = @walks.last.table.select { |row| row[Columns::BIRTH_GC].to_i >= @from && row[Columns::INUSE_OBJECTS].positive? }
         rows.group_by { |row| keys.of(row) }
       end
     end
 
-    # The class in whose method C code asked for it: its objects may have the blocks.
+    # That no reference was found to most of it, a guess being none; nil if one was.
+    def lost(rows, guess)
+      most = @nearest.of_rows(rows)
+      most if most && most.path.first.name == Roots::NOT_REACHED && most.share + (guess&.share || 0) >= LOST_LEAST && most.samples >= SAMPLES_LEAST
+    end
+
+    # Is it a word on a C stack, or a local variable that may not be as old as what it holds?
+    def guess?(answer, line)
+      return answer.guess? unless answer.local?
+
+      held = @walks.local_held?(line.place, answer)
+      answer.guess? || held == false || (held.nil? && line.native?)
+    end
+
+    # Objects of the class in whose method C code asked for it.
     def of_owner(line)
       owner = line.stack.find { |frame| !frame.native? }&.qualified_label&.slice(/\A(.+)#/, 1) or return
-      answer = enough(@nearest.of(by_class.fetch(owner, []), told: true), line)
-      answer.owner = owner if answer
+      answer = @nearest.of(by_class.fetch(owner, []), told: true)
+      return unless answer&.kept? && answer.edge.written? && answer.samples >= SAMPLES_LEAST && answer.objects.between?(line.objects / OBJECTS_EACH, line.objects)
+
+      answer.owner = owner
       answer
     end
 
-    def of_known(rows, line)
-      known = @nearest.of_rows(rows, told: true)
-      enough(known, line) if known && known.share_of_told >= KNOWN_LEAST
-    end
-
-    # May what is known to be retained bring the rest, and did somebody write what retains it?
-    def enough(answer, line)
-      answer if answer&.kept? && answer.edge.written? && answer.samples >= SAMPLES_LEAST && answer.objects * OBJECTS_EACH >= line.objects
-    end
-
     # References by the class of the object that has the memory.
-    def by_class = @by_class ||= @profile.holders.of(by_line.values.flatten(1)).group_by(&:class_name)
+    def by_class = @by_class ||= @walks.last.holders.of(by_line.values.flatten(1)).group_by(&:class_name)
   end
 end

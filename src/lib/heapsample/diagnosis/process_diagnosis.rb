@@ -7,7 +7,8 @@ module HeapSample
   # is one of STATES:
   #
   # [confirmed] a leak: growth is certain and even, and there are many times as many threads or fibers as at first,
-  #             which no pool explains
+  #             which no pool explains; or as many entries in the container that retains most of it, which nothing limits and
+  #             from which nothing was removed, which no cache explains
   # [likely]    a leak: growth is certain and even; a cache that takes longer to fill looks the same
   # [grows]     growth is certain, but a guard of the Verdict fails, which #guard names
   # [ended]     it grew as a leak does, and not since, though work went on
@@ -27,7 +28,9 @@ module HeapSample
     ALONE = 0.9
     # What is no reason for too few major GCs: keys of ForcedWork::WHY.
     NO_REASON = %i[ended not_needed].freeze
-    # Threads and fibers that are so many times as many as at first are no pool that fills.
+    # Parts of the account that no object uses.
+    FREE = %w[slots_free malloc_waste].freeze
+    # Threads and fibers that are so many times as many as at first are no pool that fills; entries, no cache.
     MANY = 8
 
     # An Array of Series: one, or several processes that run the same code.
@@ -82,6 +85,8 @@ module HeapSample
       counts.all.select { |count| kinds.include?(count.kind) || (%i[slots malloc].include?(count.kind) && kinds.intersect?(%i[slots malloc]) && count.verdict.grew.positive?) }
     end
 
+    # Is it mapped memory alone? Of that there are no samples.
+    def mapped? = grown_bytes.any? && grown_bytes.all? { |count| count.kind == :mapped }
     # Bytes by which the process grew in the judged time, exactly.
     def grew = grown_bytes.sum { |count| count.verdict.grew }
     # Seconds of the judged time.
@@ -149,6 +154,9 @@ module HeapSample
       [part, most] if part && growth["rss"].to_i >= 1 << 20 && most >= growth["rss"] / 2
     end
 
+    # The part of mapped memory that is most of its growth; nil if none is.
+    def mapped_part = account_growth.slice(*Counts::MAPPED).then { |parts| parts.max_by(&:last)&.first.then { |name| name if name && 2 * parts[name] > parts.values.sum(&:abs) } }
+
     # The profile in which most was in use, if that is a peak: a PeakUsage; else nil, and where several processes are judged.
     def peak
       return if judged.size > 1
@@ -173,10 +181,16 @@ module HeapSample
        interval_per_hour: rate&.values_at(0, 2), seconds_to_limit: seconds_to_limit, created: created&.place&.text,
        detectable_per_hour: (detectable if state == :none), counts: counts.all.map { |count| count_to_h(count) },
        findings: findings.map { |finding| finding.to_h(stacks: stacks) { |bytes| lines.per_hour(bytes) if grows? } },
-       evidence: text.evidence, next: text.advice, warnings: members.flat_map(&:warnings)}
+       evidence: text.evidence, next: text.advice, warnings: members.flat_map(&:warnings), window: window, unused: unused}
     end
 
     private
+
+    # The time that is judged, in seconds of Unix time: [from, to]; nil if nothing grows.
+    def window = growing.first&.verdict&.then { |verdict| [verdict.judged_from, verdict.judged_from + verdict.seconds] }
+
+    # Where no leak is found, the free memory that RSS grew in: [title of the part, bytes]; nil if there is none.
+    def unused = (unused_growth&.then { |part, bytes| [Account::PARTS.fetch(part), bytes] if FREE.include?(part) } if state == :none)
 
     def pids(series) = series.map { |one| one.infos.last.process_id }
 
@@ -202,7 +216,13 @@ module HeapSample
       state == :likely && confirmed? ? :confirmed : state
     end
 
-    def confirmed? = growing.any? { |count| !count.bytes? && count.points.last.size >= MANY * count.points.first.size }
+    def confirmed?
+      threads = growing.reject(&:bytes?)
+      return threads.any? { |count| count.points.last.size >= MANY * count.points.first.size } if threads.any?
+
+      finding = findings.first
+      !finding.nil? && finding.space * finding.share_held >= grew / 2 && finding.grows_without_limit?(MANY)
+    end
 
     def judged_from
       first = growing.first || counts[:slots] || counts.all.first

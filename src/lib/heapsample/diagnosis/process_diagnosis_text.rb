@@ -10,6 +10,8 @@ module HeapSample
     LINES = 5
     COLUMNS = [["grew", :right], ["95% interval", :right, 2], ["per hour", :right, 1], ["objects", :right, 3], ["samples", :right, 4], ["class", :left], ["line", :left]]
     COUNTS = {slots: "objects in heap slots", malloc: "malloc", mapped: "stacks and mappings", threads: "threads", fibers: "fibers"}
+    # Parts of what is mapped.
+    MAPPED = {"stacks" => "memory of thread and fiber stacks", "code_and_files" => "mapped files", "unattributed" => "memory that was mapped outside of malloc (mmap)"}
     # Why growth that is certain is no leak, and when more will be known.
     GUARDS = {
       late: "most of it came lately, and a job that takes long looks the same", slows: "it slows down, as a cache does that fills",
@@ -29,6 +31,13 @@ module HeapSample
     end
     # A finding has such a part of what the samples found, or it has no paragraph.
     PARAGRAPH_LEAST = 0.05
+    # What is most of it; and what a holder retains of it, or the part is printed.
+    MOST = 0.5
+    ALL_LEAST = 0.9
+    # Where mapped memory grows, other memory that grew has a paragraph if it is such a part of that.
+    OTHER_LEAST = 0.25
+    # Of blocks of which less is resident, both is printed.
+    TOUCHED_LEAST = 0.75
     private_constant :COLUMNS
 
     # Process ids that are named.
@@ -63,24 +72,39 @@ module HeapSample
     end
 
     # What speaks for it, an Array of sentences.
-    def evidence = [*counted, *limit, *(rss_parts unless @diagnosis.leak?)]
+    def evidence = [*counted, *(PiledUp.new(series, growing_threads.kind).sentences(@layout) if growing_threads), *limit, *(rss_parts unless @diagnosis.leak?)]
 
     # What to do next, an Array of sentences; a command is at the end.
     def advice = steps.map(&:to_s)
+
+    # "retained by `X`", "38.0% of which `X` retains, at least", "probably retained by `X`".
+    def retained(finding)
+      return "probably retained by #{holder(finding)}" if finding.holder.owner
+
+      part = finding.share_held
+      part >= ALL_LEAST ? "retained by #{holder(finding)}" : "at least #{@layout.percent(part)} of which #{holder(finding)} retains"
+    end
+
+    # What else is known of a finding, an Array of sentences.
+    def facts(finding)
+      partly = finding.line.partly
+      [*finding.entries&.sentences(@layout), *("At least #{bytes(partly.space)} of it is retained by #{Printable.code(@layout.holder(partly))}." if partly),
+       *("#{bytes([finding.resident, 0].max)} of it is resident: the rest was allocated and never touched." if finding.resident < TOUCHED_LEAST * finding.space)]
+    end
 
     # The same as Array of Step.
     def steps
       case @diagnosis.state
       when :none then []
       when :unknown then [Step.new(unknown_advice)]
-      else growing_threads || shown.empty? ? [counted_step] : shown.map { |finding| finding_step(finding) }.uniq
+      else [*([counted_step] if growing_threads || shown.empty? || @diagnosis.mapped?), *shown.map { |finding| finding_step(finding) }.uniq]
       end
     end
 
     # Findings with a paragraph.
     def shown
       @shown ||= if %i[none unknown].include?(@diagnosis.state) || growing_threads then []
-                 else findings.select { |finding| finding.space >= PARAGRAPH_LEAST * total }.first(FINDINGS)
+                 else findings.select { |finding| finding.space >= [PARAGRAPH_LEAST * total, @diagnosis.mapped? ? OTHER_LEAST * @diagnosis.grew : 0].max }.first(FINDINGS)
                  end
     end
 
@@ -113,8 +137,7 @@ module HeapSample
     def what_grows
       return threads if growing_threads
 
-      verdicts = @diagnosis.grown_bytes
-      return "mapped memory grew by #{bytes(@diagnosis.grew)} in #{time}" if verdicts.all? { |count| count.kind == :mapped }
+      return "#{MAPPED.fetch(@diagnosis.mapped_part, "mapped memory")} grew by #{bytes(@diagnosis.grew)} in #{time}" if @diagnosis.mapped?
 
       "memory that survives major GCs grew by #{bytes(@diagnosis.grew)} in #{time}"
     end
@@ -150,8 +173,14 @@ module HeapSample
 
     # " Most of it is from app/x.rb:12, retained by `Report::BADGES`."
     def first_place
-      finding = findings.first or return ""
-      " Most of it is from #{@layout.subject(finding.line.subject)}#{", retained by #{holder(finding)}" if finding.holder&.kept?}."
+      finding = shown.first or return ""
+      most = if @diagnosis.mapped? then "Of other memory +#{bytes(finding.space)}"
+             else finding.space >= MOST * total ? "Most of it" : "The largest part (#{@layout.percent(finding.space / total)})"
+             end
+      how = if finding.holder&.kept? then ", #{retained(finding)}"
+            elsif finding.lost? then ", allocated by #{function(finding)}; no reference to it was found"
+            end
+      " #{most} is from #{@layout.subject(finding.line.subject)}#{how}."
     end
 
     def known_in = @layout.duration(@diagnosis.seconds_to_know)
@@ -226,18 +255,27 @@ module HeapSample
 
     def paragraph(finding, index)
       cells = finding.lines.first(LINES).map { |line| cells(line) }
-      [*@layout.title("#{index + 1}. #{heading(finding)}"), *@layout.table(COLUMNS, cells), *@layout.more(finding.lines.size - LINES), *StackText.section([["it", finding.line.stack]], @layout),
+      [*@layout.title("#{index + 1}. #{heading(finding)}"), *facts(finding).flat_map { |fact|
+        @layout.sentence(fact)
+      }, *@layout.table(COLUMNS, cells), *@layout.more(finding.lines.size - LINES), *StackText.section([["it", finding.line.stack]], @layout),
        *step_lines(finding_step(finding))]
     end
 
     # "`Report::BADGES` retains +18.0 MiB, +60.0 MiB an hour (84.2% of what the samples found)"
     def heading(finding)
       share = "#{@layout.bytes(finding.space, sign: true)}#{", #{hourly(finding)} an hour" if @diagnosis.grows?} (#{@layout.percent(finding.space / total)} of what the samples found)"
-      return "#{holder(finding)} retains #{share}" if finding.holder&.kept?
-      return "C code#{" of #{library(finding)}" if library(finding)} allocated #{share}, to which no reference was found" if finding.lost?
+      return "#{holder(finding)} #{held(finding)} #{share}" if finding.holder&.kept?
+      return "#{function(finding)}#{"," if finding.line.gem} allocated #{share}, to which no reference was found" if finding.lost?
 
-      root = finding.holder && !finding.holder.kept? ? ", retained by #{@layout.bare(@layout.holder(finding.holder))}" : ""
+      root = finding.holder&.told? ? ", retained by #{@layout.bare(@layout.holder(finding.holder))}" : ""
       "#{@layout.subject(finding.line.subject)} allocated #{share}#{root}"
+    end
+
+    # "retains", "retains at least 38.0% of", "probably retains".
+    def held(finding)
+      return "probably retains" if finding.holder.owner
+
+      finding.share_held >= ALL_LEAST ? "retains" : "retains at least #{@layout.percent(finding.share_held)} of"
     end
 
     def holder(finding)
@@ -245,7 +283,15 @@ module HeapSample
       finding.holder.owner ? "#{name} (by the #{Printable.code(@layout.name(finding.holder.owner))}s that own the memory)" : name
     end
 
-    def library(finding) = finding.line.library&.then { |name| Printable.code(@layout.name(name)) unless name.empty? }
+    # "`xmlNewNode` of `libxml2.so.2`, called by the gem `nokogiri-1.16.0`"; "C code" if no function is known.
+    def function(finding)
+      line = finding.line
+      name = line.function && line.function.label != line.library && !line.function.label.start_with?("#{line.library}+") ? Printable.code(@layout.name(line.function.label)) : "C code"
+      library = line.library.to_s.empty? ? "" : " of #{Printable.code(@layout.name(line.library))}"
+      "#{name}#{library}#{", called by the gem #{gem(line)}" if line.gem}"
+    end
+
+    def gem(line) = Printable.code(@layout.name(line.gem))
 
     def cells(line)
       value, range = @layout.figure(line.space, line.interval, sign: true)
@@ -264,13 +310,14 @@ module HeapSample
 
     def finding_step(finding)
       return lost_step(finding) if finding.lost?
-      return Step.new("Look at what is added to #{holder(finding)} and never removed.", why_command(finding)) if finding.holder&.kept?
+      return Step.new("Look at what is added to #{Printable.code(@layout.holder(finding.holder))} and never removed.", why_command(finding)) if finding.holder&.kept?
 
       Step.new("Look for what retains the #{objects(finding)} that #{@layout.subject(finding.line.subject)} allocates.", why_command(finding))
     end
 
     def lost_step(finding)
-      Step.new("Find the call that allocates without a matching free at #{@layout.subject(finding.line.subject)}, or update the gem.", command("top", "--by function --kind malloc"))
+      gem = finding.line.gem ? ", or update the gem #{gem(finding.line)}" : ""
+      Step.new("Find the call that allocates without a matching free at #{@layout.subject(finding.line.subject)}#{gem}.", command("top", "--by function --kind malloc"))
     end
 
     def objects(finding) = finding.line.class_name ? "#{Printable.code(@layout.name(finding.line.class_name))}s" : "memory"

@@ -64,7 +64,7 @@ module HeapSample
         library = name(row[Columns::LIBRARY])
         own = frames.drop_while { |frame| frame.library != library }.take_while { |frame| frame.library == library }
         own = frames if own.empty?
-        frame = own.find { |candidate| !candidate.hands_on? } || own.first
+        frame = own.find { |candidate| !candidate.hands_on? } || frames.find { |candidate| !candidate.hands_on? } || own.first
         text = frame ? frame.to_s : NO_FUNCTION
         @names[text] ||= -text
       end

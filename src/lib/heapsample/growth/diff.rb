@@ -1,12 +1,10 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Takes one profile from another: what is in use later that was not earlier,
-  # and the other way round.
+  # Takes one profile from another: what is in use later that was not earlier, and the other way round.
   #
-  # Two profiles of one session hold the same samples, so most of the noise of
-  # the two totals is common to both and must not be counted twice.  Rows are
-  # matched by stack, class, type, slot size and GC of birth:
+  # Two profiles of one session hold the same samples, so most of the noise of the two totals is common to both and must
+  # not be counted twice. Rows are matched by stack, class, type, slot size and GC of birth:
   #
   # - in the later profile only: born since (or young in the earlier one, which
   #   counts as born since, for it was not known to be in use): gained;
@@ -19,32 +17,25 @@ module HeapSample
   #   sides are kept whole, as gained and as lost, which overstates the
   #   variance: at most var(later) + var(earlier).
   #
-  # Rows of malloc are matched likewise.  What is allocated is known exactly at the
-  # snapshot, whatever GCs found; so more blocks may be born with the earlier
-  # profile's own GC count, and of the rows with that birth it is not known
-  # which samples are the same.  There, and of merged profiles, rows are matched by stack.  The sampler counts
-  # the samples ever born at a stack, so that of the n0 samples in use earlier
-  # and the n1 later, at most
+  # Rows of malloc are matched likewise. What is allocated is known exactly at the snapshot, whatever GCs found; so more
+  # blocks may be born with the earlier profile's own GC count, and of the rows with that birth it is not known which
+  # samples are the same. There, and of merged profiles, rows are matched by stack. The sampler counts the samples ever
+  # born at a stack, so that of the n0 samples in use earlier and the n1 later, at most
   #
   #   born = ever1 - ever0,    died = born - (n1 - n0)
   #
-  # are not common (less those born since with a later GC count, which are known).  Neither can exceed its side: born <= n1, died <= n0 (what
-  # was born and died in between is in no total).  Gained and lost are both
-  # estimates less a common part, that of the n1 - born samples that stayed, at
-  # the smaller of the two means a sample; so gained - lost is the difference of
-  # the two estimates whatever the sizes (malloc's are weighted by the mean size of
-  # a stack's samples, so one more may change what the others stand for), and a row in which nothing happened
-  # adds no error, be it 100 MB.
+  # are not common (less those born since with a later GC count, which are known). Neither can exceed its side: born <=
+  # n1, died <= n0 (what was born and died in between is in no total). Gained and lost are both estimates less a common
+  # part, that of the n1 - born samples that stayed, at the smaller of the two means a sample; so gained - lost is the
+  # difference of the two estimates whatever the sizes (malloc's are weighted by the mean size of a stack's samples, so
+  # one more may change what the others stand for), and a row in which nothing happened adds no error, be it 100 MB.
   #
-  # An interval that moves (<tt>interval=auto</tt>) changes no survivor's weight.  Where
-  # the sampler had too many samples and thinned them in between, the others' weights did,
-  # and in two processes or sessions no sample is common: rows are not matched
-  # and the variances of both sides add.  Growth#matched? tells.  Slots and
-  # malloc have intervals of their own.  If one of the two profiles has no malloc
-  # the other's is left out: Growth#malloc_left_out? tells.
+  # An interval that moves (<tt>interval=auto</tt>) changes no survivor's weight. Where the sampler had too many samples
+  # and thinned them in between, the others' weights did, and in two processes or sessions no sample is common: rows are
+  # not matched and the variances of both sides add. Growth#matched? tells. Slots and malloc have intervals of their
+  # own. If one of the two profiles has no malloc the other's is left out: Growth#malloc_left_out? tells.
   class Diff
-    # Raises ArgumentError unless both are profiles, +earlier+ the earlier one
-    # if they are of one process.
+    # Raises ArgumentError unless both are profiles, +earlier+ the earlier one if they are of one process.
     def initialize(later, earlier)
       [earlier, later].each { |one| raise ArgumentError, "#{one.class} is not a profile" unless one.is_a?(Profile) }
 
@@ -67,15 +58,14 @@ module HeapSample
       Growth.new(@later, @earlier, rows, matched: matched, malloc_left_out: left_out)
     end
 
-    # Was a row of malloc born :before GC number +gc+, :at it, or :since?  nil of one of totals.
+    # Was a row of malloc born :before GC number +gc+, :at it, or :since? nil of one of totals.
     def self.side(row, gc) # :nodoc:
       birth = row.birth_gc
       birth && %i[before at since][(birth <=> gc) + 1]
     end
 
-    # Rows of malloc by stack, equal for equal stacks of profiles with one +interner+.  If
-    # they are only some of +all+, births are those of all less the living that were born
-    # after GC number +known_from+.
+    # Rows of malloc by stack, equal for equal stacks of profiles with one +interner+. If they are only some of +all+,
+    # births are those of all less the living that were born after GC number +known_from+.
     def self.held(rows, interner, all = nil, known_from: nil) # :nodoc:
       held = rows.each_with_object({}) do |row, held|
         (held[identity(row, interner)] ||= Held.new(row, Estimate.new, 0)).add(row)
@@ -138,8 +128,7 @@ module HeapSample
       end
     end
 
-    # What a stack holds of malloc: several rows if its native frames differ in
-    # what no frame tells.
+    # What a stack holds of malloc: several rows if its native frames differ in what no frame tells.
     Held = Struct.new(:row, :inuse, :ever) do
       def add(row)
         inuse.add(row.inuse)
@@ -147,8 +136,7 @@ module HeapSample
       end
     end
 
-    # +later+ and +earlier+: all rows, by which births are counted, if those given are
-    # not all.
+    # +later+ and +earlier+: all rows, by which births are counted, if those given are not all.
     def matched_malloc(rows, rows_before, later: nil, earlier: nil)
       interner = {}
       before = Diff.held(rows_before, interner, earlier)

@@ -40,7 +40,8 @@ module HeapSample
       end
     end
 
-    # Of what no mark has seen yet: born before is not come, born since is; of what was born in between two GCs, what was not there before.
+    # Of what no mark has seen yet: born before is not come, born since is; of what was born in between two GCs, what
+    # was not there before.
     def came_young(row)
       space = row.columns[Columns::YOUNG_SPACE]
       return space if @since.nil? || row.birth_gc.nil? || row.birth_gc > @since

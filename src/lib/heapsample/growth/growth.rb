@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What grew between two profiles, in bytes of heap slots in use and of what
-  # malloc gave.
+  # What grew between two profiles, in bytes of heap slots in use and of what malloc gave.
   #
   #   growth = later - earlier
   #   puts growth.report
@@ -22,14 +21,14 @@ module HeapSample
       @matched = matched
     end
 
-    # Were the samples of both compared one row by one?  If not, variances of
-    # both profiles add, and gained and lost are the two totals.
+    # Were the samples of both compared one row by one? If not, variances of both profiles add, and gained and lost are
+    # the two totals.
     def matched?
       @matched
     end
 
-    # Has one profile rows of malloc, and the other was taken while that was not
-    # sampled?  Then the rows are of slots alone.
+    # Has one profile rows of malloc, and the other was taken while that was not sampled? Then the rows are of slots
+    # alone.
     def malloc_left_out?
       @malloc_left_out
     end
@@ -39,7 +38,8 @@ module HeapSample
       later.info.same_run?(earlier.info)
     end
 
-    # From which deploy or host to which other one: {deploy: ["v1", "v2"]}; without what did not change, or is not known.
+    # From which deploy or host to which other one: {deploy: ["v1", "v2"]}; without what did not change, or is not
+    # known.
     def moved
       %i[deploy host].to_h { |name| [name, [earlier, later].map { |profile| profile.info.public_send(name) }] }
                      .select { |_, (before, after)| before && after && before != after }
@@ -58,8 +58,8 @@ module HeapSample
     # call-seq:
     #   groups(by, kind: :both) -> Array of GrowthGroup
     #
-    # The rows summed +by+ :line, :app, :method, :file, :class, :type, :gem, :function
-    # or :library; +kind+: those of :slots, of :malloc, or :both.
+    # The rows summed +by+ :line, :app, :method, :file, :class, :type, :gem, :function or :library; +kind+: those of
+    # :slots, of :malloc, or :both.
     def groups(by, kind: :both)
       wanted = Groups.wanted(kind)
       keys = [later, earlier].to_h { |profile| [profile, Keys.new(profile, by)] }.compare_by_identity
@@ -74,11 +74,9 @@ module HeapSample
     # call-seq:
     #   changes(groups) -> Hash
     #
-    # Which of +groups+ (see #groups) changed: a Hash from each to :grown, :shrunk or
-    # :noise, which is no more than sampling explains.  As many are tested at once, of
-    # those called grown or shrunk 5% may be noise, on average; see
-    # Statistics.discoveries.  Those of fewer samples than can tell are noise, and do
-    # not count as tested.
+    # Which of +groups+ (see #groups) changed: a Hash from each to :grown, :shrunk or :noise, which is no more than
+    # sampling explains. As many are tested at once, of those called grown or shrunk 5% may be noise, on average; see
+    # Statistics.discoveries. Those of fewer samples than can tell are noise, and do not count as tested.
     def changes(groups)
       tested = groups.select { |group| group.samples >= TELLING || group.exact? }
       found = tested.zip(Statistics.discoveries(tested.map(&:p_value))).to_h.compare_by_identity

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # A difference of two profiles, summed: what grew, what shrank, what changed no
-  # more than sampling explains.
+  # A difference of two profiles, summed: what grew, what shrank, what changed no more than sampling explains.
   class GrowthReport
     include Analysis
 
@@ -31,8 +30,8 @@ module HeapSample
       @tables = sorted(groups)
     end
 
-    # JSON-ready: numbers not rounded, intervals as [low, high].  +change+ of a row is
-    # "grown", "shrunk" or "noise".  With +stacks+, rows have their stacks.
+    # JSON-ready: numbers not rounded, intervals as [low, high]. +change+ of a row is "grown", "shrunk" or "noise". With
+    # +stacks+, rows have their stacks.
     def to_h(stacks: false)
       {
         by: @by, kind: @kind, filter: @growth.later.filtered&.names, seconds: @growth.seconds, gcs: @growth.gcs,
@@ -43,7 +42,7 @@ module HeapSample
       }.compact
     end
 
-    # The groups of a change that are shown.  Where nothing grew, what is within noise is all there is to see.
+    # The groups of a change that are shown. Where nothing grew, what is within noise is all there is to see.
     def shown(change)
       all = change == :grown || change == :noise && @tables[:grown].empty? && @tables[:shrunk].empty?
       @tables.fetch(change).first(all ? @top : [OTHERS, @top].min)
@@ -54,7 +53,8 @@ module HeapSample
       came_by.application(group.key) if Top::APPLICATION.include?(@by)
     end
 
-    # Who keeps most of what a group gained: a NearestHolder::Answer; nil if no walk looked for it when the later profile was taken.
+    # Who keeps most of what a group gained: a NearestHolder::Answer; nil if no walk looked for it when the later
+    # profile was taken.
     def holder(group)
       return unless (nearest = growth.later.nearest_holder)
 

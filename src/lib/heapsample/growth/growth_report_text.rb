@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # A GrowthReport as text.  Units and marks are Report's.
+  # A GrowthReport as text. Units and marks are Report's.
   class GrowthReportText
     TITLES = {grown: "Grown", shrunk: "Shrunk", noise: "Within noise (no more than sampling explains in so many rows)"}.freeze
 
@@ -115,7 +115,7 @@ module HeapSample
       ]
     end
 
-    # Bytes and their interval.  Without samples on either side the profiles do not tell their errors.
+    # Bytes and their interval. Without samples on either side the profiles do not tell their errors.
     def figure(net)
       return @layout.figure(net.space, net.space_interval, sign: true) unless net.exact? || net.samples.zero?
 

@@ -34,8 +34,7 @@ module HeapSample
                             lost.space, lost.space_interval(unit: unit(gained)))
     end
 
-    # Can sampling alone not explain the difference?  Of many rows some seem so by
-    # chance: see Growth#changes.
+    # Can sampling alone not explain the difference? Of many rows some seem so by chance: see Growth#changes.
     def significant?
       low, high = space_interval
       low > 0 || high < 0

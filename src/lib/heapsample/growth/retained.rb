@@ -1,27 +1,26 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Three profiles: what came after the first, was in use in the second, and still
-  # is in the third.  What a request or a GC cycle holds for a while is gone by then,
-  # and what was there from the start does not count; what is left is retained.
+  # Three profiles: what came after the first, was in use in the second, and still is in the third. What a request or a
+  # GC cycle holds for a while is gone by then, and what was there from the start does not count; what is left is
+  # retained.
   #
   #   puts HeapSample::Retained.new(first, second, third)
   #
-  # Within one process the GC of birth tells when an object or a block of the third came,
-  # so that nothing is subtracted, and the error is that of what is told:
+  # Within one process the GC of birth tells when an object or a block of the third came, so that nothing is subtracted,
+  # and the error is that of what is told:
   #
   # - born in a later GC than the first profile's and an earlier one than the
   #   second's: it came between them, and since it is in use it was in the second;
   # - born in the very GC of one of the two: what was in use in the first is taken
   #   off, and no more counts than was in use in the second.
   #
-  # Where no GC ran between two of the profiles, births of blocks say nothing.  Of what is in use at a stack in the third so much is
-  # retained as must be: what was in the second, less all that the second had from
-  # before the first (see Diff for how many that are).  More may be: it is said to be
-  # a bound (#bound?), and has no interval.
+  # Where no GC ran between two of the profiles, births of blocks say nothing. Of what is in use at a stack in the third
+  # so much is retained as must be: what was in the second, less all that the second had from before the first (see Diff
+  # for how many that are). More may be: it is said to be a bound (#bound?), and has no interval.
   #
-  # Of several processes nothing more can be said than what both of the later ones
-  # have more than the first: the smaller one less the first's, errors of both added.
+  # Of several processes nothing more can be said than what both of the later ones have more than the first: the smaller
+  # one less the first's, errors of both added.
   class Retained
     include Enumerable
     include Analysis
@@ -29,9 +28,8 @@ module HeapSample
     # What one line, class, … retains.
     class Entry
       attr_reader :key
-      # HeapSample::Estimates: what is retained, and what came between the first two
-      # profiles and was in use in the second.  Of several processes +stayed+ has the
-      # smaller of the later two totals, and #less the first's.
+      # HeapSample::Estimates: what is retained, and what came between the first two profiles and was in use in the
+      # second. Of several processes +stayed+ has the smaller of the later two totals, and #less the first's.
       attr_reader :stayed, :came, :less
       # Bytes of what is retained that no major GC has looked at.
       attr_reader :awaiting
@@ -86,8 +84,7 @@ module HeapSample
       # Are there fewer than 10 of them?
       def weak? = stayed.weak?
 
-      # Part of what came that is still there, by bytes, and its 95% interval; nil if
-      # that is not known.
+      # Part of what came that is still there, by bytes, and its 95% interval; nil if that is not known.
       def share
         [stayed.space / came.space.to_f, 1.0].min if less.zero? && !came.zero?
       end
@@ -130,9 +127,8 @@ module HeapSample
     # call-seq:
     #   Retained.new(first, second, third, by: :line, kind: :both, top: 20)
     #
-    # Of profiles, or snapshots of the sampler.  Raises ArgumentError if they are of
-    # one process and not in this order, if they are not filtered alike, and as
-    # Report.new.
+    # Of profiles, or snapshots of the sampler. Raises ArgumentError if they are of one process and not in this order,
+    # if they are not filtered alike, and as Report.new.
     def initialize(first, second, third, by: :line, kind: :both, top: Top::ROWS)
       Layout.check(top: top)
       @by = by
@@ -158,7 +154,7 @@ module HeapSample
       rows.first(@top).each(&block)
     end
 
-    # JSON-ready: numbers not rounded, intervals as [low, high].  With +stacks+, rows have their stacks.
+    # JSON-ready: numbers not rounded, intervals as [low, high]. With +stacks+, rows have their stacks.
     def to_h(stacks: false)
       names = layout
       {
@@ -169,10 +165,10 @@ module HeapSample
       }.compact
     end
 
-    # Did a GC run between each two?  Else births tell nothing of which blocks came when.
+    # Did a GC run between each two? Else births tell nothing of which blocks came when.
     def gcs_between? = @profiles.map { |profile| profile.info.gc_count }.uniq.size == 3
 
-    # Is malloc left out?  Within one process numbers of samples are compared, which must stand for as much.
+    # Is malloc left out? Within one process numbers of samples are compared, which must stand for as much.
     def malloc_left_out?
       states = @profiles.map { |profile| profile.malloc? || profile.info.malloc_state == "on" }
       return true if states.any? && !states.all?
@@ -236,8 +232,7 @@ module HeapSample
       gcs_between? ? retain_births(true) : retain_malloc
     end
 
-    # Of malloc or of slots.  Births at the GC of one of the first two profiles are
-    # matched row by row.
+    # Of malloc or of slots. Births at the GC of one of the first two profiles are matched row by row.
     def retain_births(malloc)
       at_first, at_second = @profiles.first(2).map { |profile| profile.info.gc_count }
       interner = {}

@@ -25,6 +25,7 @@ module HeapSample
     REPEATS = / ×([\d,]+)\z/
     OWNER = / of (.+)\z/m
     CLASS_VARIABLE = /\A(@\S+) of (?:class|module) /
+    VARIABLE_OF_CLASS = /\A@\S+ of ((?:class|module) .+)\z/m
     METHOD_OF_CLASS = /\Amethod \S+ of ((?:singleton )?(?:class|module) .+)\z/m
     # So many of a family are told as one.
     FAMILY_LEAST = 10
@@ -67,6 +68,8 @@ module HeapSample
     # Is it the constant of a class or module, whose variable the edge +other+ is?
     def names_owner_of?(other) = kind == "constant" && !other.nil? && ["class #{name}", "module #{name}"].include?(other.owner)
 
+    # Is it a variable of a method or a block that runs?
+    def local? = kind == "local"
     # Is it of loaded code?
     def code? = CODE.include?(kind)
     # Did somebody write it?
@@ -87,6 +90,15 @@ module HeapSample
       when "constant" then name[/::([^:]+)\z/, 1]&.then { |constant| "#{constant.gsub("%", "%%")} of %s modules" }
       when "block" then "block of %s methods" if name.start_with?("block of method ")
       when "method" then name[METHOD_OF_CLASS, 1]&.then { |owner| "%s methods of #{owner.gsub("%", "%%")}" }
+      end
+    end
+
+    # What it has in common with other variables of one class: `@@result_7 of class Report` and `@@result_8 of class Report`.  As
+    # #family.
+    def siblings
+      case kind
+      when "cvar", "ivar" then name[VARIABLE_OF_CLASS, 1]&.then { |owner| "%s variables of #{owner.gsub("%", "%%")}" }
+      when "constant" then name[/\A(.+)::[^:]+\z/m, 1]&.then { |owner| "%s constants of #{owner.gsub("%", "%%")}" }
       end
     end
 

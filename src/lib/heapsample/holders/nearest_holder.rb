@@ -16,19 +16,29 @@ module HeapSample
     # One sample is chance: it may hang in something of which there are many.
     SAMPLES_LEAST = 2
     ENVIRONMENT = "environment"
+    # What a block of ObjectSpace.define_finalizer retains is retained by that block, whatever the way below it.
+    FINALIZER = "finalizer"
     # The VM's constant that leads to the local variables of the main program: these are meant.
     MAIN = "TOPLEVEL_BINDING"
+    # Below these are words that look like references.
+    MACHINE_STACK = "(machine stack)"
+    C_STACK = "C stack of "
 
-    # What keeps most of some rows: the Edge, the Edges from the root to it, the part of the bytes that it keeps, of all and
-    # of what is known to be kept, and the samples and objects of that part; +owner+: the class of the objects by which it is
-    # inferred, nil if it is not.
-    Answer = Struct.new(:edge, :path, :share, :share_of_told, :samples, :objects, :owner) do
+    # What retains most of some rows: the Edge, the Edges from the root to it, the part of the bytes that it retains, of all and
+    # of what is known to be retained, and the samples, objects and bytes of that part; +owner+: the class of the objects by
+    # which it is inferred, nil if it is not.
+    Answer = Struct.new(:edge, :path, :share, :share_of_told, :samples, :objects, :space, :owner) do
       # What is known of the root, where nobody wrote it: a Roots::Root, nil of others.
       def root = Roots.of(path.first.name)
       # Did somebody write what keeps it?
       def kept? = root.nil? || root.keeps
       # Is it known who keeps it?
-      def told? = root.nil? || root.told?
+      def told? = !Roots.silent?(path.first.name)
+
+      # Is it no more than a word on a C stack, which may be no reference?
+      def guess? = path.first.name == MACHINE_STACK || path.any? { |one| one.name.start_with?(C_STACK) }
+      # Does a variable of a running method or block lead to it?
+      def local? = path.any?(&:local?)
 
       # "@subscribers of Notifier", "local cache of Worker#run app/worker.rb:7".
       def to_s = Layout.new(root: Dir.pwd).holder(self)
@@ -36,7 +46,7 @@ module HeapSample
       # JSON-ready. +named+: is it a reference that somebody wrote? If not, +root+ is all that is known.
       def to_h
         {named: kept?, name: edge.name, kind: edge.kind, path: (edge.path unless edge.path.empty?), line: (edge.line if edge.line > 0),
-         root: path.first.name, share: share, owner: owner}.compact
+         root: path.first.name, share: share, bytes: space, owner: owner}.compact
       end
     end
 
@@ -60,8 +70,8 @@ module HeapSample
     # The same of some Holders::Held.  +told+: leaves out that of which nobody knows who keeps it; Answer#share is of all the
     # same.
     def of(ways, told: false)
-      estimates = ways.map { |held| [held.node, block_given? ? yield(held.row, held.estimate) : held.estimate] }
-      sums = sum_by(estimates) { |node| [node(node)] }
+      estimates = ways.map { |held| [[held.node, container?(held)], block_given? ? yield(held.row, held.estimate) : held.estimate] }
+      sums = sum_by(estimates) { |node, container| [node(node, container: container)] }
       known = sums.select { |node, _| told?(node) }
       node, most = (told ? known : sums).max_by { |one, estimate| [estimate.space, -one] }
       return unless node && most.space > 0
@@ -77,15 +87,19 @@ module HeapSample
     # The largest of one row; nil if nothing tells.
     def of_row(row) = of_rows([row])
 
-    # The node whose edge is named for a way that ends in +node+: it or one above.
-    def node(node)
-      @ends[node] ||= begin
+    # The node whose edge is named for a way that ends in +node+: it or one above. +container+: the memory is that of the one
+    # object to which the way leads.
+    def node(node, container: false)
+      @ends[[node, container]] ||= begin
         way = @holders.nodes(node)
-        way[index(@holders.path(node), way)]
+        way[index(@holders.path(node), way, container)]
       end
     end
 
     private
+
+    # Is it the block of one object, which grows as a container or a buffer does?
+    def container?(held) = held.row[Columns::MALLOC] && @holders.linked(held.node) == 1
 
     # Sums of [node, Estimate], by the nodes that the block names for a node.
     def sum_by(estimates)
@@ -99,14 +113,14 @@ module HeapSample
 
     # The node of the collection above that most of it shares, the nearest of such, and its Estimate; nil if it shares none.
     def shared(estimates)
-      sums = sum_by(estimates) { |node| @holders.nodes(node).values_at(*collections(@holders.path(node))) }
+      sums = sum_by(estimates) { |node, _| @holders.nodes(node).values_at(*collections(@holders.path(node))) }
       sums.reject { |_, estimate| chance?(estimate) }.max_by { |node, estimate| [estimate.space, @holders.nodes(node).size] }
     end
 
     # The references that keep most together, of those that differ in a class alone or are of one name below different ones, and of
     # which none keeps a tenth: one of their nodes, their Estimate, and an Edge that stands for them; nil if there are no such.
     def of_family(sums)
-      families = sums.group_by { |node, _| @holders.path(node).last.then { |edge| edge.family || edge.key } }
+      families = %i[family siblings].flat_map { |kind| sums.group_by { |node, _| @holders.path(node).last.then { |edge| edge.public_send(kind) || edge.key } }.to_a }
       families.filter_map do |name, same|
         next if same.size < Edge::FAMILY_LEAST
 
@@ -126,23 +140,25 @@ module HeapSample
     def answer(node, most, edge, all, known)
       path = @holders.path(node)
       path = [*path[0...-1], edge] if edge
-      Answer.new(path.last, path, most.space / all.to_f, told?(node) ? most.space / known.to_f : 0.0, most.samples, most.objects)
+      Answer.new(path.last, path, most.space / all.to_f, told?(node) ? most.space / known.to_f : 0.0, most.samples, most.objects, most.space)
     end
 
     # Does the root of a way say who keeps it?
-    def told?(node) = Roots.of(@holders.path(node).first.name)&.told? != false
+    def told?(node) = !Roots.silent?(@holders.path(node).first.name)
 
-    def index(path, way)
+    def index(path, way, container)
+      return 1 if path[1] && (path[1].kind == FINALIZER || (path[1].root? && path[1].name != path[0].name && path.none?(&:written?)))
+
       places = (0...path.size).to_a.reverse
-      collections(path).reverse.find { |at| !passed_over?(path, way, at) } || places.find { |at| single?(path, at) } || places.find { |at| first_of_list?(path, at) } ||
+      collections(path, container).reverse.find { |at| !passed_over?(path, way, at) } || places.find { |at| single?(path, at) } || places.find { |at| first_of_list?(path, at) } ||
         path.index { |edge| edge.written? && !edge.passed_through? && edge.name != MAIN } || path.index { |edge| !edge.root? && !edge.passed_through? } || 0
     end
 
-    # Indexes of references to collections and lists.
-    def collections(path)
+    # Indexes of references to collections and lists; +container+: the last leads to one.
+    def collections(path, container = false)
       (0...path.size).select do |at|
         edge = path[at]
-        !edge.root? && !edge.passed_through? && (edge.repeats > 1 || path[at + 1]&.entry?)
+        !edge.root? && !edge.passed_through? && (edge.repeats > 1 || path[at + 1]&.entry? || (container && at == path.size - 1 && edge.written?))
       end
     end
 
@@ -158,7 +174,7 @@ module HeapSample
       return false if Edge::SINGLE.include?(edge.kind)
       return true if many?(edge.owner) || (edge.repeats == 1 && (@holders.linked(way[at]) || 0) >= MANY_ON_WAYS)
 
-      at > 0 && path[at - 1].kind == ENVIRONMENT && collections(path).first < at
+      at > 0 && path[at - 1].kind == ENVIRONMENT && collections(path).any? { |one| one < at }
     end
 
     def many?(class_name) = (objects[class_name] || 0) >= MANY

@@ -21,10 +21,18 @@ module HeapSample
       Root.new(/\A\(threads that can never wake\)/, "Threads and fibers keep it that wait for what nobody can give them.", true)
     ].freeze.each(&:freeze)
 
+    NOT_REACHED = "(not reached)"
+
     # Those by which nobody knows who keeps it.
     SILENT = KNOWN.map(&:pattern).select { |pattern| %w[(not\ reached) (not\ walked) (evicted)].any? { |name| pattern.match?(name) } }.freeze
 
     module_function
+
+    # Is it what threads and fibers have?
+    def threads?(name) = name.start_with?("(threads")
+
+    # Does a category of this name not say what retains what is below it?
+    def silent?(name) = of(name)&.told? == false
 
     # What is known of a category by its name: a Root, or nil of one that a person wrote.
     def of(name) = KNOWN.find { |root| root.pattern.match?(name) }

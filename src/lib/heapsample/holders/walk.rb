@@ -20,7 +20,7 @@ module HeapSample
       why = text("refused") or return
 
       type = text("ended_in")
-      [why, *(", in the mark function of #{type}" if type), *short].join
+      [why, *(", in the mark function of #{type}" if type), *long_stop, *short].join
     end
 
     # How many objects it saw.
@@ -65,6 +65,9 @@ module HeapSample
     end
 
     private
+
+    # Refused for that reason.
+    def long_stop = number("stop_estimate_ns")&.then { |ns| " (estimated stop: #{(ns / 1e6).round} ms)" if ns > 50_000_000 }
 
     # Where memory was short.
     def short

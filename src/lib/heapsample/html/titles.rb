@@ -37,7 +37,10 @@ module HeapSample
     end
 
     def of_growth(earlier, later)
-      return "Heap growth, #{place(earlier)} → #{place(later)}#{" UTC" if later.taken}" unless earlier.process_id == later.process_id
+      unless earlier.process_id == later.process_id
+        from, to = [earlier, later].map { |info| "#{"deploy #{info.deploy}, " unless earlier.deploy == later.deploy || info.deploy.nil?}#{place(info)}" }
+        return "Heap growth, #{from} → #{to}#{" UTC" if later.taken}"
+      end
 
       ["Heap growth#{process(later)}", *(span(earlier.taken, later.taken) if earlier.taken && later.taken)].join(", ")
     end

@@ -15,8 +15,8 @@ module HeapSample
     class Missing < StandardError
     end
 
-    # Profiles of a series that the last one is compared with, at most.
-    BASES = 3
+    # Processes that the page can show, at most.
+    PROCESSES = 8
     # So many labels can be grouped by.
     LABELS = 8
     # The width of text that the browser breaks into lines.
@@ -26,7 +26,7 @@ module HeapSample
     DATA = "<!--data-->"
 
     # call-seq:
-    #   View.new(profile, root: Dir.pwd, title: nil, template: nil, diagnosis: nil, opens: nil) -> view
+    #   View.new(profile, root: Dir.pwd, title: nil, template: nil, diagnosis: nil, opens: nil, others: {}) -> view
     #   View.new(growth, …) -> view
     #   View.new(series, …) -> view
     #
@@ -37,12 +37,14 @@ module HeapSample
     # that of the page; +template+ a file in place of the one that is installed.
     # +diagnosis+ is what the page opens with: nil, a Diagnosis, or its text, whose sentences have paths below its root;
     # +opens+ the value that the graph and the table show at first: :kept, who keeps what (if the profile tells), or nil.
+    # +others+: further Series that the reader can choose, each with the number of its process in the diagnosis; the page has
+    # the first ones, and a process of another deploy is a base too.
     # Raises ArgumentError if there is no profile, or a base was taken after the last.
-    def initialize(subject, root: Dir.pwd, title: nil, template: nil, diagnosis: nil, opens: nil)
-      @warnings = subject.is_a?(Series) ? subject.warnings : []
-      @infos, @growths, @profile = read(subject)
+    def initialize(subject, root: Dir.pwd, title: nil, template: nil, diagnosis: nil, opens: nil, others: {})
       @layout = Layout.new(width: ONE_LINE, root: root)
-      @titles = ViewTitles.new(@profile, @growths, title)
+      @all = {subject => 0, **others}.compare_by_identity
+      @left_out = [@all.size - PROCESSES, 0].max
+      @processes = @all.first(PROCESSES).map { |one, number| ViewProcess.new(one, @layout, title, number, series) }
       @template = template
       @diagnosis = diagnosis
       @opens = opens
@@ -53,7 +55,7 @@ module HeapSample
     def to_s
       page = template
       before, between, after = page.b.partition(TITLE).then { |head, _, rest| [head, *rest.partition(DATA).values_at(0, 2)] }
-      [before, escape(Printable.text(@titles.first)).b, between, [data].pack("m0"), after].join
+      [before, escape(Printable.text(@processes.first.titles.first)).b, between, [data].pack("m0"), after].join
     end
 
     # call-seq:
@@ -74,36 +76,12 @@ module HeapSample
     end
 
     def inspect
-      "#<#{self.class} #{@titles.first}, #{@infos.size} profile#{"s" unless @infos.size == 1}>"
+      "#<#{self.class} #{@processes.first.titles.first}, #{@processes.first.size} profile#{"s" unless @processes.first.size == 1}>"
     end
 
     private
 
-    # Meta of all profiles, the growths that the last one shows, and that.
-    def read(subject)
-      return [[subject.earlier.info, subject.later.info], [subject], subject.later] if subject.is_a?(Growth)
-      return compare(subject, subject.infos) if subject.is_a?(Series)
-
-      profiles = (subject.is_a?(Array) ? subject : [subject]).map do |profile|
-        profile.respond_to?(:to_profile) ? profile.to_profile : profile
-      end
-      raise ArgumentError, "no profile is given; give at least one" if profiles.empty?
-
-      others = profiles.grep_v(Profile)
-      raise ArgumentError, "#{others.first.class} is not a profile" unless others.empty?
-
-      compare(profiles, profiles.map(&:info))
-    end
-
-    def compare(profiles, infos)
-      last = profiles.last
-      [infos, bases(infos.size - 1).map { |index| last - profiles[index] }, last]
-    end
-
-    # Of so many earlier profiles, those that the last one is compared with.
-    def bases(count)
-      count <= BASES ? [*0...count] : [0, count / 2, count - 1]
-    end
+    def series = @all.keys.grep(Series)
 
     def template
       path = @template || ["..", *load_path].map { |folder| File.expand_path("#{folder}/#{TEMPLATE}", __dir__) }.find { |file| File.file?(file) }
@@ -123,49 +101,20 @@ module HeapSample
     def data
       frames = ViewFrames.new(@layout)
       columns = ViewColumns.new
-      profile = columns.add_all(ViewSheet.of_profile(@profile, frames, labels))
-      growths = @growths.map { |growth| about_growth(growth).merge(columns: columns.add_all(ViewSheet.of_growth(growth, frames, labels))) }
-      columns.pack({version: 2, title: @titles.of(@profile), groups: ViewGroups.all(labels), diagnosis: @diagnosis&.to_h, states: DiagnosisText::WORDS, opens: @opens, **about,
-                    profile: profile, growths: growths, kept: kept(columns, frames), **memory, frames: columns.add_all(frames.columns), texts: frames.texts})
+      first, *others = @processes.map { |process| process.data(frames, columns, labels) }
+      columns.pack({version: 3, groups: ViewGroups.all(labels), diagnosis: @diagnosis&.to_h, states: DiagnosisText::WORDS, opens: @opens,
+                    parts: Account::PARTS, deploys: deploys, **first, others: others, left_out: @left_out,
+                    frames: columns.add_all(frames.columns), texts: frames.texts})
     end
 
     # Names of labels that have a column each.
-    def labels = (@label_names ||= @profile.label_names.first(LABELS))
+    def labels = @labels ||= @processes.flat_map(&:label_names).uniq.first(LABELS)
 
-    # Who keeps what, as rows; nil where the profile does not tell.
-    def kept(columns, frames)
-      columns.add_all(ViewSheet.of_profile(ViewWays.of(@profile), frames, labels)) if @profile.holders
-    end
-
-    def about
-      info = @profile.info
-      {about: [*Header.part(@profile, @layout), *Header.new(info, @layout).lines, *AwaitsMajor.lines(@profile, @layout),
-               *HeapPagesText.new(HeapPages.new(@profile), @layout).pins_sentence, *@warnings], gc_count: info.gc_count,
-       malloc: @profile.malloc?, memsize: info.memsize?}
-    end
-
-    def about_growth(growth)
-      {title: @titles.of(growth), since: @titles.moment(growth.earlier), seconds: growth.seconds, gcs: growth.gcs,
-       matched: growth.matched?, same_run: growth.same_run?, malloc_left_out: growth.malloc_left_out?}
-    end
-
-    # The accounts of the process in the order of time: seconds of Unix time and
-    # bytes of each part, nil where it is not known.
-    def memory
-      accounts = @infos.filter_map { |info| [info.taken, info.account] if info.account && info.taken }
-      start = @infos.first.account_at_start
-      accounts.unshift([@infos.first.started, start]) if start && @infos.first.started
-      {parts: Account::PARTS,
-       accounts: accounts.map { |at, account| {at: at.to_f, rss: account.rss, parts: account.parts} },
-       account_growth: account_growth(start)}
-    end
-
-    # What it grew in, a sentence; nil if that is not known.
-    def account_growth(start)
-      now = @profile.info.account
-      return unless now && start
-
-      AccountGrowth.new(now, start, malloc: AccountGrowth.malloc_of(@profile)).to_s
+    # When the first process of each deploy began: seconds of Unix time, and the name; none if there is one deploy only.
+    def deploys
+      starts = series.map(&:infos).select { |infos| infos.last.deploy }.group_by { |infos| infos.last.deploy }
+                     .map { |name, all| [all.map { |infos| (infos.first.started || infos.first.taken).to_f }.min, name] }
+      starts.size > 1 ? starts.sort : []
     end
   end
 end

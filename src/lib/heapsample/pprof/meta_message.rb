@@ -41,7 +41,7 @@ module HeapSample
       fibers_made: {path: :text, line: :number, **fibers},
       inherited: {bytes: :number, unshared: :number},
       kept: {refused: :text, ended_in: :text, signal: :number, objects: :number, edges: :number, slots: :number, freed: [:freed], stuck: [:stuck],
-             pins: [:pin], without_ns: :number, hold_up_ns: :number, ns: :number, walk_ns: :number, name_ns: :number, room_bytes: :number,
+             pins: [:pin], without_ns: :number, hold_up_ns: :number, stop_estimate_ns: :number, ns: :number, walk_ns: :number, name_ns: :number, room_bytes: :number,
              limit_bytes: :number, cgroup: :text, demand_bytes: :number, estimate_bytes: :number, child_bytes: :number, evicted: :number},
       freed: {chain: :texts, path: :text, line: :number, objects: :number, space: :number, var: :number},
       stuck: {name: :text, path: :text, line: :number, threads: :number, space: :number},
@@ -66,7 +66,7 @@ module HeapSample
       without_ns: 113, hold_up_ns: 114, walk_ns: 115, name_ns: 116, room_bytes: 117, limit_bytes: 118, cgroup: 119, demand_bytes: 120,
       estimate_bytes: 121, child_bytes: 122, evicted: 123, chain: 124, space: 125, var: 126, name: 127, kind: 128, class: 129, holder: 130,
       made_in: 131, made_path: 132, made_line: 133, free: 134, processes: 135, profiles: 136, evicted_rows: 137, gcs: 138, gc_ns: 139,
-      walks: 140, longest_stop_ns: 141, majors: 142, reason: 143, limit_used: 144, limit_machine: 145
+      walks: 140, longest_stop_ns: 141, majors: 142, reason: 143, limit_used: 144, limit_machine: 145, stop_estimate_ns: 150
     }.freeze
     # Messages within one Meta, and texts of lists: what the sampler writes has some hundreds.
     ENTRIES_MAX = 20_000

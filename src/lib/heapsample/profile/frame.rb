@@ -9,7 +9,7 @@ module HeapSample
     INSIDE = /\A(?:(?:block(?: \(\d+ levels\))?|rescue|ensure) in )+/
 
     # Functions that only hand malloc's memory on: their caller is of interest.
-    HANDS_ON = /(?:malloc|calloc|realloc|zalloc|memalign|strn?dup)|\A_Zn[aw]|\Aoperator new/i
+    HANDS_ON = /(?:malloc|calloc|realloc|zalloc|memalign|strn?dup|alloc_tmp_buffer)|\A_Zn[aw]|\Aoperator new/i
 
     # As MRI prints it, with its class: "block in Foo#bar".
     attr_reader :label

@@ -8,10 +8,10 @@ module HeapSample
   #   series = HeapSample::Series.load("/var/tmp/profiles")
   #   puts series.diagnosis
   #
-  # Of a file what it says about itself is kept (settings, GC counts, the
-  # account of the process); rows are read when they are asked for, one profile
-  # at a time, and the profiles read last are held, so that a day of profiles a minute takes little more memory than a few
-  # of them.  The files themselves are held packed, as they are on disk: keep= deletes some while we read.
+  # Of a file what it says about itself is kept (settings, GC counts, the account of the process); rows are read when
+  # they are asked for, one profile at a time, and the profiles read last are held, so that a day of profiles a minute
+  # takes little more memory than a few of them. The files themselves are held packed, as they are on disk: keep=
+  # deletes some while we read.
   class Series
     include Enumerable
     include Viewable
@@ -44,9 +44,8 @@ module HeapSample
       # call-seq:
       #   Series.load(paths) -> series
       #
-      # +paths+: a folder, a file, or an Array of them.  Where there are several
-      # processes or sessions it is the worst, as in a Diagnosis (see Series.all), and
-      # a warning names the others; so it does files that are damaged.  Raises
+      # +paths+: a folder, a file, or an Array of them. Where there are several processes or sessions it is the worst,
+      # as in a Diagnosis (see Series.all), and a warning names the others; so it does files that are damaged. Raises
       # FormatError if none can be read, SystemCallError if a path is not there.
       def load(paths)
         series, *others = Diagnosis.new(all(paths)).flat_map { |process| [process.series, *(process.members - [process.series])] }
@@ -58,8 +57,9 @@ module HeapSample
       #   Series.all(paths) -> Array of Series
       #   Series.all(paths, damaged: array) -> Array of Series
       #
-      # One for each session of each process, in the order of their starts.  Warnings about files that are left out are
-      # added to +damaged+, or to the warnings of the first Series.  +paths+: as of Series.load; or a Series, or profiles.
+      # One for each session of each process, in the order of their starts. Warnings about files that are left out are
+      # added to +damaged+, or to the warnings of the first Series. +paths+: as of Series.load; or a Series, or
+      # profiles.
       def all(paths, damaged: nil)
         return [paths] if paths.is_a?(Series)
 
@@ -130,8 +130,8 @@ module HeapSample
     # call-seq:
     #   Series.new(profiles) -> series
     #
-    # +profiles+: HeapSample::Profile or GC::SampleProfile, in any order.  Raises
-    # ArgumentError unless they are of one session of one process.
+    # +profiles+: HeapSample::Profile or GC::SampleProfile, in any order. Raises ArgumentError unless they are of one
+    # session of one process.
     def initialize(profiles, warnings: [], recent: {}.compare_by_identity)
       entries = profiles.map { |profile| profile.is_a?(Entry) ? profile : Series.held(profile) }
       raise ArgumentError, "a series needs at least one profile" if entries.empty?
@@ -164,8 +164,7 @@ module HeapSample
     # call-seq:
     #   filter(**wanted) -> series
     #
-    # The same of some rows: the conditions of Profile#filter, but +age+, which would be
-    # of each profile's own time.
+    # The same of some rows: the conditions of Profile#filter, but +age+, which would be of each profile's own time.
     def filter(**wanted)
       raise ArgumentError, "a series cannot be filtered by age" if wanted[:age]
 
@@ -197,11 +196,11 @@ module HeapSample
     # call-seq:
     #   walked -> HeapSample::Profile or nil
     #
-    # The latest profile that tells who keeps what (Profile#holders).
-    def walked
-      index = infos.rindex { |info| info.walk && info.walk.refused.nil? }
-      @walked ||= self[index] if index
-    end
+    # The latest profile with a heap walk (Profile#holders).
+    def walked = walks&.last
+
+    # Its first and its last heap walk: HeapSample::Walks, or nil.
+    def walks = @walks ||= Walks.of(self)
 
     # Each profile, read one at a time.
     def each

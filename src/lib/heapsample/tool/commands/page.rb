@@ -15,8 +15,8 @@ module HeapSample
         TEXT
         HELP = <<~TEXT
           The page opens from disk, without a network. For a folder or more than two files, the page begins
-          with the diagnosis of all processes. The worst process follows: its growth, its last profile
-          and its memory over time.
+          with the diagnosis. The worst process is shown: its growth, its last profile and its memory over
+          time. Up to seven other processes can be chosen, and a process of another deploy compared.
         TEXT
 
         TAKES = %i[output root diagnose filters].freeze
@@ -27,8 +27,8 @@ module HeapSample
         def call(arguments)
           expect(arguments, 1.., "profile")
           output = page_path(arguments)
-          subject, diagnosis = series?(arguments) ? diagnosed(arguments) : [load_in_order(arguments), nil]
-          write_page(View.new(subject, diagnosis: diagnosis, **options.slice(:root, :title)), output)
+          subject, given = series?(arguments) ? diagnosed(arguments) : [load_in_order(arguments), {}]
+          write_page(View.new(subject, **given, **options.slice(:root, :title)), output)
         end
 
         private
@@ -41,7 +41,13 @@ module HeapSample
           diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { Diagnosis.new(series, warnings: warnings).tap(&:kind) }
           shown = filters.apply_to_series(diagnosis.first.series)
           Message.say("#{shown.describe}#{beside(series.size - 1)}")
-          [shown, (diagnosis.text(**options.slice(:root)) if filters.empty?)]
+          [shown, filters.empty? ? {others: others(diagnosis), diagnosis: diagnosis.text(**options.slice(:root))} : {}]
+        end
+
+        # The other series, each with the number of its process in the diagnosis.
+        def others(diagnosis)
+          numbers = diagnosis.each_with_index.flat_map { |process, number| process.members.map { |one| [one, number] } }
+          numbers.reject { |one, _| one.equal?(diagnosis.first.series) }.to_h
         end
 
         def beside(count)

@@ -1,0 +1,63 @@
+/* When a heap walk begins by itself; see heap_walk/launch.h. */
+#include "heap_sampler/mri.h"
+#include "heap_sampler/kernel.h"
+#include "heap_sampler/heap_walk/launch.h"
+#include "heap_sampler/memory/account.h"
+#include "heap_sampler/memory/majors.h"
+#include "heap_sampler/base/clock.h"
+
+#include <string.h>
+
+enum { SOON_S = 60,             /* a first walk is cheap if the share pays for it within this time */
+       PARTS = 32,              /* memory has grown if it is larger by this part, */
+       SLACK = 16 << 20,        /* and by what malloc(3) gives to young objects before a GC */
+       LIMIT_PERCENT = 40 };    /* of the memory limit are much: where one process uses half, a walk has no room for its copy */
+
+/* Of the walks for profiles of every= and at-rss=, and of those for clients. A thread that makes a profile, and the GVL's. */
+static struct need {
+    uint64_t bytes;             /* in use at the last walk; before the first, when it was looked at first; 0: never */
+    uint64_t walk_ns;           /* when that ended, by rb_hs_steady_ns(); 0: none was made */
+    bool near_limit;            /* then */
+} needs[2];
+
+/* Objects that have survived a GC, by the samples, and all blocks of malloc. */
+static uint64_t
+bytes_in_use(void)
+{
+    rb_hs_lock();
+    uint64_t bytes = rb_hs_session(HS_MAIN)->samples * rb_hs_session(HS_MAIN)->interval;
+    rb_hs_unlock();
+    return bytes + rb_hs_malloc_allocated();
+}
+
+/* The machine is shared with programs that this process knows nothing of: a cgroup's limit only. */
+static bool
+near_limit_p(void)
+{
+    struct hs_memory_limit limit;
+    return rb_hs_memory_limit_read("", LIMIT_PERCENT, &limit) && !limit.machine && limit.used >= limit.bytes / 100 * LIMIT_PERCENT;
+}
+
+bool
+rb_hs_walk_due_p(bool for_files, uint32_t ppm, bool short_of_memory)
+{
+    struct need *need = &needs[for_files];
+    uint64_t bytes = bytes_in_use();
+    if (!need->bytes) need->bytes = bytes;
+    if (rb_hs_forced_wait(ppm)) return false;
+    if (!need->walk_ns && rb_hs_forced_walk_wait(ppm) <= SOON_S * (1000 * HS_MS_NS)) return true;
+    if (bytes > need->bytes + need->bytes / PARTS + SLACK || rb_hs_memory_rises_p(need->walk_ns)) return true;
+    return !need->near_limit && (!need->walk_ns || bytes > need->bytes) && (short_of_memory || near_limit_p());
+}
+
+void
+rb_hs_walk_made(bool for_files)
+{
+    needs[for_files] = (struct need){bytes_in_use(), rb_hs_steady_ns(), near_limit_p()};
+}
+
+void
+rb_hs_walks_forget(void)
+{
+    memset(needs, 0, sizeof(needs));
+}

@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+module HeapSample
+  # The first and the last heap walk of a series, as profiles. A reference of one is that of the other which has the same names
+  # from the root on.
+  class Walks
+    # A smaller part of what was there is no sign that it was held so.
+    SHARE_LEAST = 1 / 3.0
+    # One sample is chance.
+    SAMPLES_LEAST = 2
+    # Fewer samples do not say what was removed.
+    REMOVED_SAMPLES = 5
+    # Containers within containers, as the Hash of a Concurrent::Map.
+    WITHIN_MOST = 3
+
+    # How many entries a container had at the first walk and at the last, what limits it ("@max_size of Cache", or nil), when
+    # the first walk was made, and the part of what it had then that was removed since, by samples. +before+, +since+ and +gone+ are
+    # nil where they are not known.
+    Entries = Struct.new(:before, :now, :bound, :since, :gone) do
+      # About how many were removed.
+      def removed = gone && (gone * before).round
+      # Is the part too small for what the samples can say?
+      def none_removed? = !gone.nil? && gone < 0.1
+      # Did it grow by this factor?
+      def grew?(factor) = !before.nil? && now >= factor * [before, 1].max
+
+      # "Its entries: 412 → 3,680 since 09:01:10 UTC (first walk), none removed." "`@max_size of Cache` may limit it."
+      def sentences(layout)
+        change = "#{layout.count(before)} → #{layout.count(now)} since #{since.utc.strftime("%T")} UTC (first walk)" if before
+        gone = ", #{none_removed? ? "none" : "about #{layout.count(removed)} of the first"} removed" if self.gone
+        ["Its entries: #{change || layout.count(now)}#{gone}.", *("#{Printable.code(layout.name(bound))} may limit it." if bound)]
+      end
+
+      # JSON-ready.
+      def to_h = {before: before, now: now, bound: bound, since: since&.utc, removed: removed}.compact
+    end
+
+    # The Profile with the last walk.
+    attr_reader :last
+
+    # call-seq:
+    #   Walks.of(series) -> HeapSample::Walks or nil
+    #
+    # nil if no profile of it has a walk.
+    def self.of(series)
+      made = series.infos.each_index.select { |index| series.infos[index].walk&.then { |walk| walk.refused.nil? } }
+      last = series[made.last] if made.any?
+      new(last, (-> { series[made.first] } if made.size > 1)) if last&.holders
+    end
+
+    # +first+: reads the profile with the first walk, if there is another; it is read when it is asked for.
+    def initialize(last, first = nil)
+      @last = last
+      @read = first
+    end
+
+    # The Profile with the first walk; nil if there is one walk.
+    def first = @first ||= @read&.call&.then { |profile| profile if profile.holders }
+
+    # Did the local variable that is on an answer's path hold what the first walk found of a line? nil if that walk found no holder
+    # of the line.
+    def local_held?(place, answer)
+      local = answer.path.find(&:local?).key
+      ways = first ? by_line.fetch(place, []).map { |held| [first.holders.path(held.node), held.estimate] } : []
+      ways.reject! { |path, _| Roots.silent?(path.first.name) }
+      return if ways.sum { |_, estimate| estimate.samples } < SAMPLES_LEAST
+
+      ways.sum { |path, estimate| path.any? { |edge| edge.key == local } ? estimate.space : 0 } >= SHARE_LEAST * ways.sum { |_, estimate| estimate.space }
+    end
+
+    # The Entries of the container to which an answer's path leads; nil if it leads to no container.
+    def entries(answer)
+      now = container(last.holders, nodes(last.holders, answer.path)) or return
+      before = container(first.holders, nodes(first.holders, answer.path)) if first
+      before ? Entries.new(before.entries, now.entries, now.bound || before.bound, first.info.taken, gone(answer)) : Entries.new(nil, now.entries, now.bound)
+    end
+
+    private
+
+    # The Edge with entries: one of these nodes', or within what they lead to.
+    def container(holders, nodes, levels = WITHIN_MOST)
+      edges = nodes.map { |node| holders.edge(node) }.select(&:entries)
+      return edges.max_by(&:entries) if edges.any? || nodes.empty? || levels.zero?
+
+      container(holders, nodes.flat_map { |node| inner(holders, node) }, levels - 1)
+    end
+
+    # References of a collection of anything to what it consists of, not to its entries.
+    def inner(holders, node)
+      (1...holders.size).select { |one| holders.parent(one) == node && holders.edge(one).then { |edge| edge.generic? && !Edge::ENTRIES.include?(edge.kind) } }
+    end
+
+    # The part of what the first walk found below a reference that the last one did not find there; nil if that was too little.
+    def gone(answer)
+      there, left = [first, last].map do |profile|
+        below = below(profile.holders, answer.path)
+        Estimate.sum(profile.holders.select { |held| below[held.node] && held.row[Columns::BIRTH_GC].to_i <= first.info.gc_count }.map(&:estimate))
+      end
+      (1 - (left.objects / there.objects)).clamp(0, 1) if there.samples >= REMOVED_SAMPLES
+    end
+
+    # Holders::Held of what the first walk found that a major GC had found alive, by the Place of the line.
+    def by_line = @by_line ||= Keys.new(first, :line).then { |keys| first.holders.select { |held| held.row[Columns::INUSE_SAMPLES].positive? }.group_by { |held| keys.of(held.row) } }
+
+    # Which nodes are at or below the references of these names: an Array of true and false, by node.
+    def below(holders, path)
+      at = nodes(holders, path)
+      (0...holders.size).each_with_object([]) { |node, below| below << (at.include?(node) || (node.positive? && below[holders.parent(node)])) }
+    end
+
+    # The nodes to which references of these names lead.
+    def nodes(holders, path)
+      path.inject([0]) { |parents, edge| parents.flat_map { |parent| children(holders)[[parent, edge.key]] || [] } }
+    end
+
+    def children(holders) = (@children ||= {}.compare_by_identity)[holders] ||= (1...holders.size).group_by { |node| [holders.parent(node), holders.edge(node).key] }
+  end
+end
