@@ -91,7 +91,9 @@ module PageProfiles
 
   # A worker that leaks since a deploy, another process, and a worker of the deploy before, which ended when that began.
   def cluster
-    worker = COUNTED.series(24, title: "puma: worker 0", deploy: "v42") { |minute| {slots: 40 + 1.5 * minute, rows: ->(build) { (1..minute).each { |at| leaked(build, at * CountedSeries::EACH - 5) } }} }
+    worker = COUNTED.series(24, title: "puma: worker 0", deploy: "v42") do |minute|
+      {slots: 40 + 1.5 * minute, rows: ->(build) { (1..minute).each { |at| leaked(build, at * CountedSeries::EACH - 5) } && build.row(BOOT, "Hash", birth: 3, young: 3, dead: 4) }}
+    end
     old = COUNTED.series(9, pid: 4600, title: "puma: worker 1", deploy: "v41", started_ns: Build::STARTED - 3 * Build::MINUTE) do |minute|
       {rows: ->(build) { COUNTED.kept(build, CACHE, minute, 2) }}
     end
