@@ -8,12 +8,14 @@ module HeapSample
     Stack = Struct.new(:stacks, :handle) do
       # Array of Frame, leaf first.
       def frames = stacks.stack(handle)
+
       # The native function that it was allocated for, a Frame: none of Ruby's, nor one that allocates for its caller. nil if
       # Ruby allocated for itself.
       def function
         frame = frames.take_while(&:native?).find { |one| !one.hands_on? && (AccountGrowth::RUBY_FILE.match?(one.library) || !GemName::COMMON.match?(one.library)) }
         frame unless frame && AccountGrowth::RUBY_FILE.match?(frame.library)
       end
+
       # The gem whose native code called malloc, or led there: "nokogiri-1.16.0"; nil if none did.
       def extension = stacks.frame_ids(handle).take_while { |id| stacks.native?(id) }.map { |id| stacks.owner(id) }.find { |owner| !owner.start_with?("(") }
       # The application's line nearest to the memory: a Place, nil if there is none.

@@ -64,7 +64,9 @@ module HeapSample
         library = name(row[Columns::LIBRARY])
         own = frames.drop_while { |frame| frame.library != library }.take_while { |frame| frame.library == library }
         own = frames if own.empty?
-        frame = own.find { |candidate| !candidate.hands_on? } || frames.find { |candidate| !candidate.hands_on? } || own.first
+        # What Ruby's helpers allocate is for the code that called them; another library has a reason to allocate.
+        own += frames if AccountGrowth::RUBY_FILE.match?(library)
+        frame = own.find { |candidate| !candidate.hands_on? } || own.first
         text = frame ? frame.to_s : NO_FUNCTION
         @names[text] ||= -text
       end
