@@ -26,14 +26,14 @@ module Compare
     "json_exception" => Truth.new(line: /json_exception\.rb:18|json\/common\.rb/, function: /fbuffer_/),
     "protobuf_arena" => Truth.new(line: /protobuf_arena\.rb:14/, function: /Arena_/),
     "honeybadger_threads" => Truth.new(line: /honeybadger\/events_worker\.rb:106/, function: /thread_s_new/,
-                                       klass: /\bThread\b|threads grew|thread_s_new/),
+                                       klass: /\bThread\b|threads grew/),
     "aws_clock_skew" => Truth.new(line: /retries\/clock_skew\.rb:7\d|uri\/generic\.rb/, klass: /\bString\b/,
                                   holder: /@endpoint_estimated_skews|Aws::Plugins::Retries::ClockSkew \(/),
     "sqlite3_aggregate" => Truth.new(line: /sqlite3_aggregate\.rb:(17|18|27)|sqlite3\/(database|resultset)\.rb/,
                                      klass: /Proxy|Median|\bArray\b|\bHash\b|anonymous Class/, # an instance has a FunctionProxy (a Hash) and an Array
                                      holder: /aggregators of SQLite3::Database|ARRAY .*\(\d{4,} refs\)/),
     "sinatra_proc" => Truth.new(line: /sinatra_proc\.rb:21|tilt\/(template|builder|cache|mapping)\.rb|sinatra\/base\.rb/,
-                                klass: /Tilt::BuilderTemplate|\bProc\b|\bBinding\b/, holder: /Tilt::Cache|template_cache|@cache|HASH .*\(\d{4,} refs\)/),
+                                klass: /Tilt::BuilderTemplate|\bProc\b|\bBinding\b|\bHash\b/, holder: /Tilt::Cache|template_cache|@cache|HASH .*\(\d{4,} refs\)/),
   }.freeze
 
   Tool = Struct.new(:name, :ruby, :preload, :environment, :answer, :priority, keyword_init: true) do

@@ -19,7 +19,7 @@ module Answers
     def holder? = @truth.holder && holders.match?(@truth.holder)
     def leak? = false
     def text = rows.first(FIRST).join("\n")
-    def classes = place ? rows[place - 1] : ""
+    def classes = named_rows.join("\n")
     def holders = ""
 
     # What the tool shows.
@@ -30,7 +30,8 @@ module Answers
 
     private
 
-    def shows?(pattern) = place && rows[place - 1].match?(pattern)
+    def shows?(pattern) = named_rows.any? { |row| row.match?(pattern) }
+    def named_rows = rows.first(FIRST).grep(named)
     def named = Regexp.union(*[@truth.line, @truth.function].compact)
     def run(*command, **options) = Bench.run(*command, **options)
     def gem(name) = File.join(Bench::GEMS, "bin", name)
@@ -74,14 +75,16 @@ module Answers
 
   class MemoryProfiler < Answer
     def rows = section("retained memory by location")
-    def classes = section("retained memory by class").first(3).join("\n")
+    def classes = section("retained memory by class").first(FIRST).join("\n")
 
     private
 
     def section(name) = File.read("#{@dir}/memory_profiler.txt")[/^#{name}\n-+\n(.*?)\n\n/m, 1].to_s.lines.map(&:chomp)
   end
 
+  # It has no classes, though a stack may end in `Thread.new`.
   class Vernier < Answer
+    def classes = ""
     def rows = @rows ||= stacks.sort_by { |_, bytes| -bytes }.map { |stack, bytes| "#{bytes} #{stack}" }
 
     private
@@ -106,7 +109,10 @@ module Answers
     end
   end
 
+  # Growth after the first third of its dumps. C functions only.
   class Jeprof < Answer
+    def classes = ""
+
     def rows
       @rows ||= collapsed.lines.map { |line| line.chomp.rpartition(" ") }.sort_by { |_, _, bytes| -bytes.to_i }.map { |stack, _, bytes| "#{bytes} #{stack}" }
     end
