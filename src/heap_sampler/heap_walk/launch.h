@@ -90,7 +90,7 @@ void rb_hs_retainers_after_fork(void);
 
 /* Is a walk due, for a profile of every= or at-rss= (`for_files`), or for a client with such a share? [free], one thread at a time */
 bool rb_hs_walk_due_p(bool for_files, uint32_t ppm, bool short_of_memory);
-/* A walk for one of these has ended, with an answer or without. [free] */
+/* A walk for one of these has ended, with an answer or a crash: it is not tried again. [free] */
 void rb_hs_walk_made(bool for_files);
 /* In a child of Ruby's, which has had no walk. */
 void rb_hs_walks_forget(void);

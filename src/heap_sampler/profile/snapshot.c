@@ -237,15 +237,16 @@ rb_hs_snapshot_refuse(struct hs_snapshot *snapshot, enum hs_refusal refusal)
     snapshot->profile->retainers.refusal = refusal;
 }
 
-/* Where the program has waited for the child, its CPU time is not known: then all the time that it was waited for. */
+/* Without an answer all the time counts that the child was waited for; but where it was slow, and no mark function ran, its CPU time. */
 static void
 end_walk(struct hs_snapshot *snapshot)
 {
     const struct hs_retainers *retainers = &snapshot->profile->retainers;
     rb_hs_retainers_end(&snapshot->child);
     if (!(snapshot->flags & HS_FORCED) || !snapshot->child.pid) return;
-    rb_hs_forced_walk(retainers->cpu_ns ? retainers->cpu_ns : retainers->ns, retainers->hold_up_ns);
-    if (retainers->refusal != HS_REFUSED_CANCELLED) rb_hs_walk_made(snapshot->flags & (HS_PERIODIC | HS_AT_RSS));
+    bool slow = retainers->refusal == HS_REFUSED_DEADLINE && !*retainers->type;
+    rb_hs_forced_walk(retainers->refusal && !slow ? retainers->ns : retainers->cpu_ns, retainers->hold_up_ns);
+    if (!retainers->refusal || retainers->refusal == HS_REFUSED_CRASHED) rb_hs_walk_made(snapshot->flags & (HS_PERIODIC | HS_AT_RSS));
     rb_hs_lock();
     snapshot->profile->meta.forced = rb_hs_forced();
     rb_hs_unlock();

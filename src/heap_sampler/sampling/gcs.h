@@ -185,7 +185,7 @@ uint64_t rb_hs_forced_walk_wait(uint32_t ppm);
 bool rb_hs_forced_gc(uint32_t step_slots);
 /* A step of its marking. [gvl] [free] */
 void rb_hs_forced_gc_step(uint32_t step_slots);
-/* A walk took so much CPU time, and Ruby code stood still for `stop_ns`. [free] */
+/* A walk took so much CPU time, or without an answer so long, and Ruby code stood still for `stop_ns`. [free] */
 void rb_hs_forced_walk(uint64_t ns, uint64_t stop_ns);
 /* [free] */
 void rb_hs_forced_note(enum hs_forced_last last);
