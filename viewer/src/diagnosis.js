@@ -148,7 +148,10 @@ const facts = ({ kind, holder, entries, lost, bytes: grew, resident_bytes: resid
     if (isNumber(holder.share)) list.push(`retains ${percent(holder.share)} of it`);
     const { before, now, bound, removed } = entries ?? { now: holder.entries, bound: holder.bound };
     const change = `${isNumber(before) ? `${count(before)} → ` : ""}${isNumber(now) ? count(now) : ""} entries`;
-    if (isNumber(now)) list.push(`${change}${isNumber(removed) ? `, about ${count(removed)} removed` : ""}`);
+    if (isNumber(now))
+      list.push(
+        `${change}${isNumber(removed) ? (removed > 0 ? `, about ${count(removed)} removed` : ", none removed") : ""}`,
+      );
     if (bound) list.push(["may be limited by ", el("code", {}, text(bound))]);
     if (holder.owner) list.push(["inferred from the ", el("code", {}, text(holder.owner)), "s that own the memory"]);
   } else if (!lost) {

@@ -132,11 +132,7 @@ export const diagnosis = async (on, { cards, processes, words, hostile }) => {
       );
       const [bounded, inferred, root] = facts;
       equal(
-        [
-          "retains 91.0% of it",
-          "412 → 1,204 entries, about 0 removed",
-          "may be limited by @max_size of LruRedux::Cache",
-        ],
+        ["retains 91.0% of it", "412 → 1,204 entries, none removed", "may be limited by @max_size of LruRedux::Cache"],
         bounded.slice(3, 6),
       );
       assert(inferred.includes("2.0 MiB of it resident"), inferred.join(" | "));
