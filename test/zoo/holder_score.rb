@@ -2,8 +2,8 @@
 
 # How often the diagnosis names what retains a leak, by the live memory of the program, and what its heap walks cost.
 #
-# It counts the leaks whose heading names a holder. The holder is right if the program is called a leak after 60 profiles,
-# and the holder of the first finding is one that the heading names.
+# It counts the leaks whose heading names a holder. The holder is right if the last diagnosis names it for its first finding,
+# whether that is called a leak yet or not.
 class HolderScore
   WANTED = 0.9
   LONGEST_STOP = 0.05 # seconds
@@ -45,7 +45,7 @@ class HolderScore
 
   private
 
-  def right?(examination) = examination.long.leak? && examination.long.keeper_right? == true
+  def right?(examination) = examination.long.keeper_right? == true
   def share(leaks) = [leaks.count { |one| right?(one) }, leaks.size]
   def list(texts) = texts.any? ? ": #{texts.join(", ")}" : ""
   def refusal(examination) = [examination.truth["name"], *(["(#{examination.walks.refused})"] if examination.walks.refused)].join(" ")

@@ -30,7 +30,7 @@ module HeapSample
 
     # Gives a line its holder, or what retains a part of it.
     def add_to(line)
-      rows = by_line[line.place] or return
+      rows = by_line[line.place] || older[line.place] or return
       line.walks = @walks
       told = @nearest.of_rows(rows, told: true)
       guess = told && guess?(told, line) ? told : nil
@@ -43,12 +43,13 @@ module HeapSample
 
     private
 
-    def by_line
-      @by_line ||= begin
-        keys = Keys.new(@walks.last, :line)
-        rows = @walks.last.table.select { |row| row[Columns::BIRTH_GC].to_i >= @from && row[Columns::INUSE_OBJECTS].positive? }
-        rows.group_by { |row| keys.of(row) }
-      end
+    def by_line = @by_line ||= group(@walks.last.table.select { |row| row[Columns::BIRTH_GC].to_i >= @from })
+    # What lines had allocated before growth is judged: of a walk that is older than that, this is all.
+    def older = @older ||= group(@walks.last.table)
+
+    def group(rows)
+      keys = Keys.new(@walks.last, :line)
+      rows.select { |row| row[Columns::INUSE_OBJECTS].positive? }.group_by { |row| keys.of(row) }
     end
 
     # That no reference was found to most of it, a guess being none; nil if one was.

@@ -197,7 +197,8 @@ module HeapSample
 
     def grew_so_far
       finding = findings.first or return ""
-      " The line that grew most so far is #{@layout.subject(finding.line.subject)} (#{@layout.bytes(finding.space, sign: true)})."
+      held = ", #{retained(finding)}" if finding.holder&.kept?
+      " The line that grew most so far is #{@layout.subject(finding.line.subject)} (#{@layout.bytes(finding.space, sign: true)})#{held}."
     end
 
     # "Objects in heap slots: 10.1, 13.2, 16.3, 19.4 MiB; malloc: 20.0, …": what is counted, at the quarters of the time.
