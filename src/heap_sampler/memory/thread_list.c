@@ -24,18 +24,6 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct rb_heap_sampler_alive heads[HS_ALIVE_KINDS];      /* of rings; all zero: nothing was ever added */
 
 static void
-lock(void)
-{
-    hs_lock(&mutex, HS_LOCK_THREADS);
-}
-
-static void
-unlock(void)
-{
-    hs_unlock(&mutex, HS_LOCK_THREADS);
-}
-
-static void
 insert_after(struct rb_heap_sampler_alive *place, struct rb_heap_sampler_alive *alive)
 {
     alive->previous = place;
@@ -63,11 +51,11 @@ head_of(enum hs_alive_kind kind)
 void
 rb_hs_thread_list_add(enum hs_alive_kind kind, struct rb_heap_sampler_alive *alive, const struct hs_creation_place *place)
 {
-    lock();
+    hs_lock(&mutex, HS_LOCK_THREADS);
     alive->origin = place->origin;
     if (alive->origin == HS_CREATION_FIXED) alive->origin = rb_hs_creation_site((struct hs_text){place->text, place->len});
     insert_after(head_of(kind), alive);
-    unlock();
+    hs_unlock(&mutex, HS_LOCK_THREADS);
 }
 
 bool
@@ -79,18 +67,18 @@ rb_hs_thread_listed_p(const struct rb_heap_sampler_alive *alive)
 void
 rb_hs_thread_list_remove(struct rb_heap_sampler_alive *alive)
 {
-    lock();
+    hs_lock(&mutex, HS_LOCK_THREADS);
     if (rb_hs_thread_listed_p(alive)) {
         take_out(alive);
         rb_hs_creation_site_leave(alive->origin);
     }
-    unlock();
+    hs_unlock(&mutex, HS_LOCK_THREADS);
 }
 
 void
 rb_hs_thread_list_before_fork(void)
 {
-    lock();
+    hs_lock(&mutex, HS_LOCK_THREADS);
 }
 
 /* The child has no census: the threads that left marks are not there, and their stacks may go. */
@@ -109,7 +97,7 @@ rb_hs_thread_list_after_fork(bool child)
     if (child && rb_hs_creation_sites_after_fork()) {
         for (int kind = 0; kind < HS_ALIVE_KINDS; kind++) remove_marks(head_of((enum hs_alive_kind)kind));
     }
-    unlock();
+    hs_unlock(&mutex, HS_LOCK_THREADS);
 }
 
 /* -- counting -------------------------------------------------------------------------- */
@@ -182,17 +170,17 @@ count_list(struct counting *counting)
 {
     struct rb_heap_sampler_alive mark = {.origin = MARK}, *place;
     uint32_t count;
-    lock();
+    hs_lock(&mutex, HS_LOCK_THREADS);
     place = head_of(counting->kind);
     while ((count = read_batch(counting, &place))) {
         insert_after(place, &mark);
-        unlock();
+        hs_unlock(&mutex, HS_LOCK_THREADS);
         for (uint32_t i = 0; i < count; i++) count_one(counting, counting->batch[i].origin, &counting->batch[i].look);
-        lock();
+        hs_lock(&mutex, HS_LOCK_THREADS);
         place = mark.previous;
         take_out(&mark);
     }
-    unlock();
+    hs_unlock(&mutex, HS_LOCK_THREADS);
 }
 
 /* -- by place --------------------------------------------------------------------------- */
