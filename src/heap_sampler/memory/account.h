@@ -89,7 +89,7 @@ struct hs_account {
     char allocator[48];
 };
 
-/* The numbers of an account by name, rss first, and then the numbers of jemalloc: fields.c. */
+/* The numbers of an account by name, rss first, and behind them the numbers of jemalloc: fields.c. */
 struct hs_account_field {
     enum hs_field field;
     uint64_t value;             /* bytes; threads and fibers: as many */
@@ -97,8 +97,7 @@ struct hs_account_field {
 };
 enum { HS_ACCOUNT_FIELDS = 16,
        HS_JEMALLOC_FIELDS = 6 };
-void rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS]);
-void rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field fields[HS_JEMALLOC_FIELDS]);
+void rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS + HS_JEMALLOC_FIELDS]);
 
 struct hs_census;
 struct hs_account_excess;       /* sampling/malloc_hooks.h */

@@ -145,10 +145,9 @@ append_malloc(const struct hs_object *object, const struct hs_malloc_meta *side)
 static void
 append_account(const struct hs_object *object, enum hs_field field, const struct hs_account *account)
 {
-    struct hs_account_field fields[HS_ACCOUNT_FIELDS], jemalloc[HS_JEMALLOC_FIELDS];
+    struct hs_account_field fields[HS_ACCOUNT_FIELDS + HS_JEMALLOC_FIELDS];
     if (!account->taken_ns) return;
     rb_hs_account_fields(account, fields);
-    rb_hs_jemalloc_fields(account, jemalloc);
     size_t at = rb_hs_open(object, field);
     HS_PUT(object, N(taken_ns, account->taken_ns), N(cost_ns, account->cost_ns));
     rb_hs_put_all(object, fields, HS_ACCOUNT_FIELDS);
@@ -160,7 +159,7 @@ append_account(const struct hs_object *object, enum hs_field field, const struct
     rb_hs_put_text(object, HS_F_allocator, (struct hs_text){account->allocator, strnlen(account->allocator, sizeof(account->allocator))});
     if (account->jemalloc) {
         size_t within = rb_hs_open(object, HS_F_jemalloc);
-        rb_hs_put_all(object, jemalloc, HS_JEMALLOC_FIELDS);
+        rb_hs_put_all(object, fields + HS_ACCOUNT_FIELDS, HS_JEMALLOC_FIELDS);
         rb_hs_close(object, within);
     }
     rb_hs_close(object, at);
