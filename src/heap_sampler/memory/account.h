@@ -142,9 +142,6 @@ void rb_hs_title_of(const char *text, size_t length, struct hs_who *who);
 
 /* The folder of the Gemfile, from `fd`, which is /proc/PID/environ: for rb_hs_who_read, and tests. What Ruby code sets later
  * is not there; to ask getenv(3) while Ruby code calls setenv(3) would be a race. */
-void rb_hs_gemfile_of(int fd, struct hs_who *who);
-
-/* How much of its memory is resident, as the kernel counts it just now, a few pages too low; 0: not known. [any] [free] */
-uint64_t rb_hs_resident_bytes(void);
+void rb_hs_gemfile_of(const char *environ, struct hs_who *who);
 
 #endif

@@ -91,14 +91,5 @@ rb_hs_who_read(struct hs_who *who)
     if (gethostname(who->host, sizeof(who->host)) != 0) who->host[0] = '\0';
     who->host[sizeof(who->host) - 1] = '\0';
     if (!getcwd(who->directory, sizeof(who->directory))) who->directory[0] = '\0';
-    read_gemfile(who);
-}
-
-uint64_t
-rb_hs_resident_bytes(void)
-{
-    char text[128];
-    unsigned long long size, resident;
-    rb_hs_proc_read("/proc/self/statm", text, sizeof(text));
-    return sscanf(text, "%llu %llu", &size, &resident) == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    rb_hs_gemfile_of("/proc/self/environ", who);
 }

@@ -15,7 +15,6 @@
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/memory/smaps.h"
-#include "heap_sampler/memory/account.h"
 #include "heap_sampler/base/proc.h"
 
 #include <dlfcn.h>
@@ -271,7 +270,7 @@ bool
 rb_hs_survey_take(struct hs_survey *survey, bool may_hold_up)
 {
     struct reading reading;
-    bool done = !may_hold_up && rb_hs_resident_bytes() > walk_bytes && survey_once(&reading, true);
+    bool done = !may_hold_up && rb_hs_memory_status("", "VmRSS") > walk_bytes && survey_once(&reading, true);
     if (!done) done = survey_once(&reading, false);
     if (done) *survey = reading.sum;
     return done;

@@ -6,7 +6,6 @@
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/server/service.h"
 #include "heap_sampler/memory/smaps.h"
-#include "heap_sampler/memory/account.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/base/memory.h"
@@ -197,7 +196,7 @@ short_p(bool *urgent)
     const struct hs_files *files = &rb_hs_files;
     struct hs_memory_limit limit;
     if (files->at_rss_bytes) {
-        uint64_t resident = rb_hs_resident_bytes();
+        uint64_t resident = rb_hs_memory_status("", "VmRSS");
         *urgent = true;         /* it concerns this process alone */
         snprintf(periodic.why, sizeof(periodic.why), ": its RSS is %.0f MiB", (double)resident / (1 << 20));
         return resident >= files->at_rss_bytes;
