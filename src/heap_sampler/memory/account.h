@@ -140,7 +140,7 @@ void rb_hs_who_read(struct hs_who *who);
 /* The title in `text`, which is `length` bytes of /proc/PID/cmdline: for rb_hs_who_read, and tests. */
 void rb_hs_title_of(const char *text, size_t length, struct hs_who *who);
 
-/* The folder of the Gemfile, from `fd`, which is /proc/PID/environ: for rb_hs_who_read, and tests. What Ruby code sets later
+/* The folder of the Gemfile, from a file like /proc/PID/environ: for rb_hs_who_read, and tests. What Ruby code sets later
  * is not there; to ask getenv(3) while Ruby code calls setenv(3) would be a race. */
 void rb_hs_gemfile_of(const char *environ, struct hs_who *who);
 
