@@ -105,6 +105,12 @@ ask_libc(void)
         .live = (uint64_t)info.uordblks + info.hblkhd,
         .held = held,
         .sparse_live = info.hblkhd,
+static struct malloc_says
+ask_malloc(struct hs_account *account)
+{
+    return rb_hs_allocator()->jemalloc ? ask_jemalloc(account) : ask_libc();
+}
+
     };
 #else
     return (struct malloc_says){.known = false};
@@ -122,17 +128,10 @@ uint64_t
 rb_hs_malloc_allocated(void)
 {
     struct hs_account_excess excess;
-    struct malloc_says says;
+    struct hs_account unused;
     rb_hs_malloc_excess(&excess);
-    if (rb_hs_allocator()->jemalloc) {
-        uint64_t epoch = 1;
-        rb_hs_mallctl_write("epoch", &epoch, sizeof(epoch));
-        says.live = statistic("stats.allocated") - ALL_ARENAS("tcache_bytes");
-    }
-    else {
-        says = ask_libc();
-        if (!says.known) return 0;
-    }
+    struct malloc_says says = ask_malloc(&unused);
+    if (!says.known) return 0;
     take_off(&says.live, excess.allocated + (int64_t)rb_hs_memory_total());
     return says.live;
 }
@@ -252,7 +251,6 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
 {
     HS_CONTRACT(free);
     uint64_t began = rb_hs_steady_ns();
-    const struct hs_allocator *allocator = rb_hs_allocator();
     struct hs_account_excess looked_for;
     struct hs_census counted;
     struct hs_survey survey;
@@ -267,11 +265,11 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
     }
 
     *account = (struct hs_account){.taken_ns = rb_hs_now_ns()};
-    memcpy(account->allocator, allocator->name, sizeof(account->allocator));
+    memcpy(account->allocator, rb_hs_allocator()->name, sizeof(account->allocator));
     count_slots(account, surveyed ? &survey : NULL);
     count_alive(account, census);
 
-    struct malloc_says says = allocator->jemalloc ? ask_jemalloc(account) : ask_libc();
+    struct malloc_says says = ask_malloc(account);
     leave_out(&says, excess, census);
     if (surveyed) {
         account->rss = survey.rss;
