@@ -222,12 +222,13 @@ take_account(struct hs_snapshot *snapshot)
 bool
 rb_hs_snapshot_work(struct hs_snapshot *snapshot, const volatile bool *interrupted)
 {
+    static const volatile bool never;
     if (!snapshot->worked) {
         snapshot->worked = true;
         snapshot->ok = snapshot->ok && make_rows(snapshot);
         if (snapshot->ok) take_account(snapshot);
     }
-    return !snapshot->asked || rb_hs_retainers_wait(&snapshot->child, interrupted);
+    return !snapshot->asked || rb_hs_retainers_wait(&snapshot->child, interrupted ? interrupted : &never);
 }
 
 void

@@ -68,13 +68,12 @@ reason_of(const struct hs_ask *ask)
 static void
 answer_profile(struct hs_client *client)
 {
-    static const volatile bool never;
     struct hs_snapshot *snapshot = client->begun;
     enum hs_shown_first first = client->ask.alloc_first ? HS_ALLOC_FIRST : HS_INUSE_FIRST;
     if (!snapshot) {
         rb_hs_name_at_safe_point(NAMES_MS);
         snapshot = rb_hs_snapshot_begin(HS_MAIN, reason_of(&client->ask), 0);
-        if (snapshot) rb_hs_snapshot_work(snapshot, &never);
+        if (snapshot) rb_hs_snapshot_work(snapshot, NULL);
     }
     client->begun = NULL;
     client->type = "pb.gz";
