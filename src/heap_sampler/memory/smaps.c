@@ -49,12 +49,6 @@ struct reading {
 };
 
 static uint64_t
-smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t
 resident(const struct reading *reading, uint64_t start, uint64_t end)
 {
     if (reading->by_pages && reading->pages_read > READ_PAGES) return 0;  /* it is given up */
@@ -72,7 +66,7 @@ heap_pages_in(const struct reading *reading, const struct region *region)
         bytes += whole ? end - start : resident(reading, start, end);
         start = end;
     }
-    return smaller(bytes, region->rss);
+    return hs_smaller(bytes, region->rss);
 }
 
 /* A guard is a few pages at most; what malloc or a JIT reserves is larger, and
@@ -109,7 +103,7 @@ stack_in(const struct reading *reading, const struct region *region, uint64_t le
     if (size <= reading->ruby_stack || (size <= reading->default_stack && size + HS_BODY_BYTES >= reading->default_stack)) {
         return left;
     }
-    return smaller(left, resident(reading, region->start, region->start + reading->ruby_stack));
+    return hs_smaller(left, resident(reading, region->start, region->start + reading->ruby_stack));
 }
 
 /* Memory that cannot be read is not in use, or it is a heap page that GC protects for a while. */
@@ -134,7 +128,7 @@ bss_in(const struct reading *reading, const struct region *region, uint64_t left
     if (_dl_find_object((void *)(uintptr_t)(region->start - 1), &image) != 0) return 0;
     uint64_t end = ((uintptr_t)image.dlfo_map_end + reading->page_size - 1) & ~(reading->page_size - 1);
     if (end <= region->start) return 0;
-    return end >= region->end ? left : smaller(left, resident(reading, region->start, end));
+    return end >= region->end ? left : hs_smaller(left, resident(reading, region->start, end));
 }
 
 static void

@@ -4,6 +4,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+static inline uint64_t
+hs_smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Resident bytes; from heap to other each byte of `rss` is in one field. */
 struct hs_survey {
     uint64_t rss;
