@@ -214,10 +214,8 @@ empty_p(const struct hs_population *population)
 static void
 add_places(struct hs_census *census, enum hs_alive_kind kind, const struct hs_population *by_origin, uint32_t origins)
 {
-    uint32_t populated = 0, before = census->place_count;
-    for (uint32_t i = 0; i < origins; i++) populated += !empty_p(&by_origin[i]);
-    uint32_t capacity = before;
-    if (!populated || !rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&census->places, &capacity, (uint64_t)before + populated + 1, sizeof(*census->places))) return;
+    uint32_t before = census->place_count, capacity = before;
+    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&census->places, &capacity, (uint64_t)before + origins, sizeof(*census->places))) return;
 
     struct hs_birthplace *places = census->places + before, other = {.kind = kind};
     uint32_t count = 0;
