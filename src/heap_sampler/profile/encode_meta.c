@@ -8,13 +8,12 @@
  */
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/profile/snapshot.h"
+#include "heap_sampler/base/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { NS_PER_MS = 1000000 };
 
 /* Each is counted from the one before, the first from zero: small numbers, which compress well. */
 static void
@@ -25,7 +24,7 @@ append_gc_times(const struct hs_object *object, const struct hs_gc_times *times)
     for (uint32_t i = 0; i < times->count && i < HS_GC_TIMES; i++) {
         const struct hs_gc_time *time = &times->list[i];
         rb_hs_put_varint(object->out, time->gc - before.gc);
-        rb_hs_put_varint(object->out, time->ns / NS_PER_MS - before.ns / NS_PER_MS);
+        rb_hs_put_varint(object->out, time->ns / HS_MS_NS - before.ns / HS_MS_NS);
         rb_hs_put_varint(object->out, time->majors - before.majors);
         before = *time;
     }
@@ -48,7 +47,7 @@ append_majors(const struct hs_object *object, const struct hs_profile_meta *meta
     for (uint32_t i = 0; i < meta->majors.count && i < HS_MAJORS; i++) {
         const struct hs_major *major = &meta->majors.list[i];
         rb_hs_put_varint(object->out, major->gc - before.gc);
-        rb_hs_put_varint(object->out, major->ns / NS_PER_MS - before.ns / NS_PER_MS);
+        rb_hs_put_varint(object->out, major->ns / HS_MS_NS - before.ns / HS_MS_NS);
         rb_hs_put_varint(object->out, major->objects - before.objects);
         rb_hs_put_varint(object->out, major->malloc ? 1 + zigzag(major->malloc, before.malloc) : 0);
         for (uint32_t heap = 0; heap < meta->heaps; heap++) rb_hs_put_varint(object->out, zigzag(major->slots[heap], before.slots[heap]));
