@@ -176,12 +176,11 @@ finish(struct hs_client *client, uint64_t now)
 static void
 wait_for_share(struct hs_client *client, uint64_t ns, uint64_t now)
 {
-    char text[160];
     stay(client, HS_IS_RESTING, now + ns);
     if (ns <= SHARE_MOST_MS * HS_MS_NS) return;
-    snprintf(text, sizeof(text), "the share of the run time is used up by GCs and heap walks; try again in %lu s, or name a larger share (diagnose=)",
-             (unsigned long)(ns / (1000 * HS_MS_NS) + 1));
-    refuse(client, text, now);
+    fail(client, "the share of the run time is used up by GCs and heap walks; try again in %lu s, or name a larger share (diagnose=)",
+         (unsigned long)(ns / (1000 * HS_MS_NS) + 1));
+    finish(client, now);
 }
 
 /* No periodic profile is made while the settings of files change. false: one still is. */
