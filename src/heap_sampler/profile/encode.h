@@ -84,8 +84,6 @@ void rb_hs_append_utf8(struct hs_buffer *out, struct hs_text text, bool json);
 /* The index of the mapping that an address is in, or mapping_count. */
 uint32_t rb_hs_mapping_of(const struct hs_profile *profile, uint64_t address);
 
-struct hs_text rb_hs_text_of(const char *text);
-
 /* A row of a file: file_rows.c. */
 struct hs_file_row {
     const struct hs_row *row;

@@ -86,7 +86,7 @@ append_forced(const struct hs_object *object, const struct hs_profile_meta *meta
     size_t at = rb_hs_open(object, HS_F_forced);
     HS_PUT(object, N(limit_ppm, meta->diagnose_ppm), N(gcs, forced->gcs), N(gc_ns, forced->gc_ns), N(walks, forced->walks),
            N(walk_ns, forced->walk_ns), N(longest_stop_ns, forced->stop_ns), N(of_ns, forced->of_ns));
-    rb_hs_put_text(object, HS_F_last, rb_hs_text_of(forced_last[forced->last]));
+    rb_hs_put_text(object, HS_F_last, hs_text_of(forced_last[forced->last]));
     rb_hs_close(object, at);
 }
 
@@ -132,7 +132,7 @@ static void
 append_malloc(const struct hs_object *object, const struct hs_malloc_meta *side)
 {
     size_t at = rb_hs_open(object, HS_F_malloc);
-    rb_hs_put_text(object, HS_F_state, rb_hs_text_of(malloc_states[side->state]));
+    rb_hs_put_text(object, HS_F_state, hs_text_of(malloc_states[side->state]));
     HS_PUT(object, KNOWN(interval, side->interval), KNOWN(first_interval, side->first_interval), N(interval_changes, side->interval_changes),
            N(thinnings, side->thinnings));
     rb_hs_put_flag(object, HS_F_interval_auto, side->automatic);
@@ -208,7 +208,7 @@ append_process(const struct hs_object *object, const struct hs_profile_meta *met
     char start[24];
     snprintf(start, sizeof(start), "%016" PRIx64, meta->process_start);
     rb_hs_put(object, HS_F_process_id, meta->process_id);
-    rb_hs_put_text(object, HS_F_process_start, rb_hs_text_of(start));
+    rb_hs_put_text(object, HS_F_process_start, hs_text_of(start));
     HS_PUT(object, KNOWN(parent_id, who->parent_id));
     rb_hs_put_known_text(object, HS_F_title, who->title, sizeof(who->title));
     rb_hs_put_known_text(object, HS_F_directory, who->directory, sizeof(who->directory));
@@ -286,11 +286,11 @@ rb_hs_encode_meta(const struct hs_profile *profile, struct hs_buffer *out)
     const struct hs_inherited *inherited = &meta->inherited;
     const struct hs_object whole = {out, false}, *object = &whole;
     rb_hs_put(object, HS_F_format, HS_FORMAT_VERSION);
-    rb_hs_put_text(object, HS_F_generator, rb_hs_text_of("heap_sampler"));
+    rb_hs_put_text(object, HS_F_generator, hs_text_of("heap_sampler"));
     rb_hs_put_text(object, HS_F_ruby, (struct hs_text){meta->ruby, strnlen(meta->ruby, sizeof(meta->ruby))});
     append_process(object, meta);
     HS_PUT(object, N(session, meta->session), N(started_ns, meta->started_ns), N(taken_ns, meta->taken_ns), N(objects, meta->objects));
-    rb_hs_put_text(object, HS_F_reason, rb_hs_text_of(reason_of(profile->reason)));
+    rb_hs_put_text(object, HS_F_reason, hs_text_of(reason_of(profile->reason)));
     append_gc(object, meta);
     append_forced(object, meta);
     append_settings(object, meta);

@@ -183,8 +183,8 @@ open_file(struct hs_native *native, struct hs_native_mapping *mapping)
 static struct hs_text
 base_name(const struct hs_native_mapping *mapping)
 {
-    const char *slash = strrchr(mapping->path.ptr, '/'), *name = slash ? slash + 1 : mapping->path.ptr;
-    return (struct hs_text){name, (uint32_t)strlen(name)};
+    const char *slash = strrchr(mapping->path.ptr, '/');
+    return hs_text_of(slash ? slash + 1 : mapping->path.ptr);
 }
 
 static bool
