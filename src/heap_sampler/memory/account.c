@@ -1,13 +1,4 @@
-/*
- * Where every byte of resident memory is: the survey of the mappings, divided
- * by what Ruby's GC and malloc(3) say about themselves.
- *
- * What malloc(3) says is virtual: a buffer that was never touched
- * is allocated, but not resident, and when it is freed it is free, but still
- * not resident.  So malloc's figures only divide what the kernel found.  What
- * is missing from it was never touched: of large blocks, and of free pages, in
- * proportion to how many there are of each.
- */
+/* The survey of the mappings, divided by what Ruby's GC and malloc(3) say about themselves: doc/design.md, "The account". */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/memory/account.h"

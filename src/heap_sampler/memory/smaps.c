@@ -229,13 +229,8 @@ read_smaps(struct reading *reading, struct hs_lines *lines)
     if (region.end) add_region(reading, &region);
 }
 
-/*
- * The kernel holds its lock on the address space while it walks a mapping for
- * smaps, some 40 ns a page: a thread that maps memory just then, as GC does for
- * a new heap page, waits for 10 ms where a mapping has a gigabyte.  pagemap
- * gives the lock back after each 2 MiB.  So what is large is counted through
- * pagemap, mapping by mapping of maps; Pss and the mappings' flags stay unknown.
- */
+/* The kernel holds its lock on the address space while it walks a mapping for smaps, some 40 ns a page.  pagemap gives the lock
+ * back after each 2 MiB: from this size on it is read, with maps (doc/design.md, "The account"). */
 static const uint64_t walk_bytes = 48 << 20;     /* 0.5 ms */
 
 static bool

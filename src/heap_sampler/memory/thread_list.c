@@ -1,10 +1,4 @@
-/*
- * The lists of threads and fibers, and the census: see memory/threads.h.
- *
- * There may be a hundred thousand fibers: a census leaves the lock after each batch, with a mark of its own
- * in the list, so that making a fiber never waits for long.  New ones are added before the first, and so
- * not counted.
- */
+/* The lists of threads and fibers, and the census: see memory/threads.h, and doc/design.md, "Threads and fibers". */
 #include "heap_sampler/memory/threads.h"
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/memory.h"
