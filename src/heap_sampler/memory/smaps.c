@@ -229,8 +229,8 @@ read_smaps(struct reading *reading, struct hs_lines *lines)
     if (region.end) add_region(reading, &region);
 }
 
-/* The kernel holds its lock on the address space while it walks a mapping for smaps, some 40 ns a page.  pagemap gives the lock
- * back after each 2 MiB: from this size on it is read, with maps (doc/design.md, "The account"). */
+/* The kernel holds its lock on the address space while it walks a mapping for smaps, some 40 ns a page. pagemap
+ * gives the lock back after each 2 MiB: above this size it is read, with maps (doc/design.md, "The account"). */
 static const uint64_t walk_bytes = 48 << 20;     /* 0.5 ms */
 
 static bool

@@ -52,17 +52,11 @@ rb_hs_thread_list_add(enum hs_alive_kind kind, struct rb_heap_sampler_alive *ali
     hs_unlock(&mutex, HS_LOCK_THREADS);
 }
 
-bool
-rb_hs_thread_listed_p(const struct rb_heap_sampler_alive *alive)
-{
-    return alive->next != NULL;
-}
-
 void
 rb_hs_thread_list_remove(struct rb_heap_sampler_alive *alive)
 {
     hs_lock(&mutex, HS_LOCK_THREADS);
-    if (rb_hs_thread_listed_p(alive)) {
+    if (alive->next) {
         take_out(alive);
         rb_hs_creation_site_leave(alive->origin);
     }

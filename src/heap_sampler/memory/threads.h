@@ -91,8 +91,6 @@ struct hs_creation_place {
 
 /* [any] */
 void rb_hs_thread_list_add(enum hs_alive_kind kind, struct rb_heap_sampler_alive *alive, const struct hs_creation_place *place);
-/* Is it in a list? By the thread that may add it, or under the lock of the lists. */
-bool rb_hs_thread_listed_p(const struct rb_heap_sampler_alive *alive);
 /* If it is in a list. [any], in GC too. */
 void rb_hs_thread_list_remove(struct rb_heap_sampler_alive *alive);
 
