@@ -37,8 +37,8 @@ void rb_hs_unguard_signals(const struct hs_signal_guard *guard);
 
 /* -- descriptors ------------------------------------------------------------------ */
 
-/* Each thread of ours has a descriptor table of its own: a program may close any descriptor, and use its number again
- * (doc/design.md, "Snapshots and files").  The kernel closes the table when the thread ends.  No MRI header. */
+/* Each thread of ours has a descriptor table of its own: a program may close any descriptor, and use its
+ * number again (doc/design.md, "Snapshots and files").  The kernel closes the table when the thread ends. */
 
 /* Closes all descriptors of this thread's table. false: neither close_range(2) nor /proc is there, and some may be open. */
 bool rb_hs_descriptors_close_all(void);

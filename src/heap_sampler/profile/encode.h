@@ -1,9 +1,6 @@
 #ifndef HEAP_SAMPLER_PROFILE_ENCODE_H
 #define HEAP_SAMPLER_PROFILE_ENCODE_H
-/*
- * What the encoders of profiles share: private to encode_*.c.
- * No MRI header. [any]
- */
+/* What the encoders of profiles share: private to encode_*.c. No MRI header. [any] */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,10 +23,7 @@ int rb_hs_profile_check(const struct hs_profile *profile);
 int64_t rb_hs_round(double value);
 int64_t rb_hs_saturate(uint64_t value);
 
-/*
- * Protobuf: a message is a run of fields; a field is a tag (number and wire type) and
- * either a varint or a length and that many bytes.
- */
+/* Protobuf. */
 void rb_hs_put_varint(struct hs_buffer *out, uint64_t value);
 /* Even where it is 0. */
 void rb_hs_put_number(struct hs_buffer *out, uint32_t field, uint64_t value);

@@ -1,12 +1,5 @@
-/*
- * The malloc side of a profile: copies of blocks and stacks as rows.
- *
- * A profile's texts, frames and nodes are copies, to which native ones are
- * added here: native frames as nodes above the node of the Ruby frame that
- * called into C.  Two kinds of native frames say nothing and are left out:
- * the interpreter's between a C method and Ruby's frame, and the functions of
- * the xmalloc family, through which all of Ruby's own memory comes.
- */
+/* The malloc side of a profile: copies of blocks and stacks as rows, and native frames as nodes above the node of the
+ * Ruby frame that called into C (doc/design.md, "malloc", "A snapshot"). */
 #include "heap_sampler/profile/rows.h"
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/memory.h"

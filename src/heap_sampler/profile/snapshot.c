@@ -1,10 +1,4 @@
-/*
- * A snapshot: copy what one session knows while holding the lock, then add it
- * up without.  A thread that allocates waits for the copying only if it draws a
- * sample just then.
- *
- * Nothing here needs the GVL or reads a heap slot.
- */
+/* See profile/snapshot.h.  A thread that allocates waits for the copying only if it draws a sample just then. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/base/clock.h"

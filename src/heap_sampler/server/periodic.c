@@ -47,18 +47,13 @@ rb_hs_periodic_halted_p(void)
 /* -- forced work before a profile of every=: diagnose= ----------------------------- */
 
 /*
- * What an object is that nothing refers to, only a major GC finds out.  A program
- * whose heap grows has few of them, since each one lets the heap grow further; so
- * one that leaks has fewest.  Before a profile of every= one is begun here if none
- * has ended since the profile before, and if the share pays for it.  Then the
- * profile has a heap walk, if one is due (heap_walk/launch.h).
+ * A program that leaks has few major GCs, since each one lets the heap grow further (doc/design.md, "A major GC before a
+ * periodic profile").
  *
  *     due       a safe point   steps, 5 ms between them     complete: the profile
  *      |--------------|-----|-----|-----|-----|-----|-----|--->
  *
- * The GC marks in steps of a millisecond or two; Ruby code runs between them.  Where
- * it is not complete after a while, or no safe point comes, the profile is written
- * all the same, and says so (forced.last).
+ * Where it is not complete after a while, or no safe point comes, the profile is written all the same.
  */
 enum {
     MARK_MS = 2000,             /* to wait for the end of marking, or half of every= */
