@@ -6,10 +6,9 @@
 static inline struct hs_profile *
 take_snapshot(int session, unsigned flags)
 {
-    static const volatile bool never;
     struct hs_snapshot *snapshot = rb_hs_snapshot_begin(session, flags, 0);
     if (!snapshot) return NULL;
-    rb_hs_snapshot_work(snapshot, &never);
+    rb_hs_snapshot_work(snapshot, NULL);
     return rb_hs_snapshot_end(snapshot);
 }
 

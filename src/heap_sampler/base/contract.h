@@ -75,7 +75,6 @@ hs_contract_write_p(void)       /* store/page_table.c has its address */
  * All locks, and their order. A thread takes them from the top to the bottom, and may leave out any. Of
  * one rank it holds one at a time. Check builds assert this for our own locks.
  *
- *     HS_LOCK_WORK       service.work            server/service.c: the service's thread holds it while it answers
  *                        VM lock                 MRI's: the GVL, while there is one Ractor
  *     HS_LOCK_TABLES     the sampler's lock      base/locks.c: the tables of store/, except those of malloc
  *     HS_LOCK_THREADS    `mutex`                 memory/thread_list.c: the lists of threads and fibers, whose structs it
@@ -96,12 +95,10 @@ hs_contract_write_p(void)       /* store/page_table.c has its address */
  * taken where a thread or a fiber begins and where it is freed, in GC too.
  *
  * The VM forks with the sampler's lock, the lock of the lists and the malloc mutex held
- * (lifecycle.c, store/malloc_table.c), so that the child finds whole tables. The end
- * of the process waits for service.work for 2 s at most, and then goes on without it.
+ * (lifecycle.c, store/malloc_table.c), so that the child finds whole tables.
  */
 
-enum hs_lock { HS_LOCK_WORK,
-               HS_LOCK_TABLES,
+enum hs_lock { HS_LOCK_TABLES,
                HS_LOCK_THREADS,
                HS_LOCK_STATE,
                HS_LOCK_MALLOC };

@@ -9,10 +9,7 @@
  *
  * The bound: at no moment is more than HS_MEMORY_MAX in use, whatever the
  * program does.  Each kind of use has its share of it, so that none can starve
- * another: however many stacks there are, a sample finds room for its record,
- * and a snapshot for its copies.  Where a share ends, its owner has to do with
- * less: samples are thinned (store/store.c), sites folded (store/folding.c),
- * names left out (base/texts.c), long before an allocation is refused here.
+ * another (doc/design.md, "Own memory").
  *
  * [malloc]
  */

@@ -37,19 +37,8 @@ void rb_hs_unguard_signals(const struct hs_signal_guard *guard);
 
 /* -- descriptors ------------------------------------------------------------------ */
 
-/*
- * Descriptors of our own threads.
- *
- * A program may close any descriptor, and does: a daemon closes all of them.
- * Their numbers are then used again, and a thread of ours that still had one
- * would read from a connection of the program.  So each of our threads leaves
- * the table that all threads of a process share, and works with an empty table
- * of its own.  The program cannot close what is in there, cannot inherit it by
- * fork or exec, and does not see it in /proc/self/fd.  The kernel closes it when
- * the thread ends.
- *
- * No MRI header.
- */
+/* Each thread of ours has a descriptor table of its own: a program may close any descriptor, and use its
+ * number again (doc/design.md, "Snapshots and files").  The kernel closes the table when the thread ends. */
 
 /* Closes all descriptors of this thread's table. false: neither close_range(2) nor /proc is there, and some may be open. */
 bool rb_hs_descriptors_close_all(void);

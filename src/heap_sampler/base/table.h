@@ -70,6 +70,12 @@ struct hs_text {
     uint32_t len;
 };
 
+static inline struct hs_text
+hs_text_of(const char *text)
+{
+    return (struct hs_text){text, (uint32_t)strlen(text)};
+}
+
 /* The beginning of *rest up to `end`, or all of it; *rest is what comes behind. [any] */
 static inline struct hs_text
 hs_text_cut(struct hs_text *rest, char end)
@@ -82,7 +88,6 @@ hs_text_cut(struct hs_text *rest, char end)
 }
 
 /* In any table of texts, text 0 of which is empty: the number of the text; 0: it is not there, and *hash is a free key. The owner's. */
-struct hs_map;
 uint32_t rb_hs_text_find(const struct hs_map *by_hash, const struct hs_text *texts, struct hs_text text, uint64_t *hash);
 
 /* The text's number; 0 for the empty text, and when there is no memory. Where

@@ -1,13 +1,4 @@
-/*
- * Where every byte of resident memory is: the survey of the mappings, divided
- * by what Ruby's GC and malloc(3) say about themselves.
- *
- * What malloc(3) says is virtual: a buffer that was never touched
- * is allocated, but not resident, and when it is freed it is free, but still
- * not resident.  So malloc's figures only divide what the kernel found.  What
- * is missing from it was never touched: of large blocks, and of free pages, in
- * proportion to how many there are of each.
- */
+/* The survey of the mappings, divided by what Ruby's GC and malloc(3) say about themselves: doc/design.md, "The account". */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/memory/account.h"
@@ -38,12 +29,6 @@ struct malloc_says {
 };
 
 static uint64_t
-smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t
 statistic(const char *name)
 {
     size_t value = 0;
@@ -62,7 +47,7 @@ static uint64_t
 sparse_metadata(const struct hs_account *account)
 {
     uint64_t leaves = 3 + ((account->je_resident + account->je_retained) >> 30);
-    return smaller(account->je_metadata / LEAF, leaves) * LEAF;
+    return hs_smaller(account->je_metadata / LEAF, leaves) * LEAF;
 }
 
 static struct malloc_says
@@ -79,14 +64,14 @@ ask_jemalloc(struct hs_account *account)
     account->je_dirty = ALL_ARENAS("pdirty") * page;
     /* What threads keep in their caches counts as allocated, but is not in use. */
     uint64_t cached = ALL_ARENAS("tcache_bytes");
-    uint64_t live = account->je_allocated - smaller(cached, account->je_allocated), muzzy = ALL_ARENAS("pmuzzy") * page;
+    uint64_t live = account->je_allocated - hs_smaller(cached, account->je_allocated), muzzy = ALL_ARENAS("pmuzzy") * page;
     return (struct malloc_says){
         .known = account->je_allocated > 0,
         .live = live,
         .held = account->je_resident + muzzy,
         .metadata = account->je_metadata,
         .sparse_metadata = sparse_metadata(account),
-        .sparse_live = smaller(ALL_ARENAS("large.allocated"), live),
+        .sparse_live = hs_smaller(ALL_ARENAS("large.allocated"), live),
         .sparse_free = account->je_dirty + muzzy,
     };
 }
@@ -111,28 +96,27 @@ ask_libc(void)
 #endif
 }
 
+static struct malloc_says
+ask_malloc(struct hs_account *account)
+{
+    return rb_hs_allocator()->jemalloc ? ask_jemalloc(account) : ask_libc();
+}
+
 /* Negative: adds. */
 static void
 take_off(uint64_t *figure, int64_t bytes)
 {
-    *figure -= bytes < 0 ? (uint64_t)bytes : smaller((uint64_t)bytes, *figure);
+    *figure -= bytes < 0 ? (uint64_t)bytes : hs_smaller((uint64_t)bytes, *figure);
 }
 
 uint64_t
 rb_hs_malloc_allocated(void)
 {
     struct hs_account_excess excess;
-    struct malloc_says says;
+    struct hs_account unused;
     rb_hs_malloc_excess(&excess);
-    if (rb_hs_allocator()->jemalloc) {
-        uint64_t epoch = 1;
-        rb_hs_mallctl_write("epoch", &epoch, sizeof(epoch));
-        says.live = statistic("stats.allocated") - ALL_ARENAS("tcache_bytes");
-    }
-    else {
-        says = ask_libc();
-        if (!says.known) return 0;
-    }
+    struct malloc_says says = ask_malloc(&unused);
+    if (!says.known) return 0;
     take_off(&says.live, excess.allocated + (int64_t)rb_hs_memory_total());
     return says.live;
 }
@@ -167,7 +151,7 @@ untouched_live(const struct malloc_says *says, uint64_t untouched)
     uint64_t sparse = says->sparse_live + says->sparse_free;
     if (!sparse) return 0;
     if (!says->untouched_known) return (uint64_t)((double)untouched * ((double)says->sparse_live / (double)sparse));
-    uint64_t live = smaller(untouched, smaller(says->untouched_live, says->sparse_live));
+    uint64_t live = hs_smaller(untouched, hs_smaller(says->untouched_live, says->sparse_live));
     return untouched - live > says->sparse_free ? untouched - says->sparse_free : live;
 }
 
@@ -175,13 +159,13 @@ untouched_live(const struct malloc_says *says, uint64_t untouched)
 static void
 divide_malloc(struct hs_account *account, const struct malloc_says *says, uint64_t resident)
 {
-    uint64_t all = smaller(resident, says->held), untouched = says->held - all;
-    uint64_t metadata = smaller(untouched, says->sparse_metadata);
-    uint64_t sparse = says->sparse_live + says->sparse_free, rest = smaller(untouched - metadata, sparse);
+    uint64_t all = hs_smaller(resident, says->held), untouched = says->held - all;
+    uint64_t metadata = hs_smaller(untouched, says->sparse_metadata);
+    uint64_t sparse = says->sparse_live + says->sparse_free, rest = hs_smaller(untouched - metadata, sparse);
     uint64_t live = untouched_live(says, rest);
     account->malloc_known = true;
-    account->malloc_metadata = smaller(says->metadata - metadata, all);
-    account->malloc_live = smaller(says->live - live, all - account->malloc_metadata);
+    account->malloc_metadata = hs_smaller(says->metadata - metadata, all);
+    account->malloc_live = hs_smaller(says->live - live, all - account->malloc_metadata);
     account->malloc_waste = all - account->malloc_metadata - account->malloc_live;
 }
 
@@ -198,7 +182,7 @@ count_slots(struct hs_account *account, const struct hs_survey *survey)
         total += counts.heap[i].total_slots * counts.heap[i].slot_size;
     }
     uint64_t pages = survey ? survey->heap : total;
-    account->slots_live = smaller(live, pages);
+    account->slots_live = hs_smaller(live, pages);
     account->slots_free = pages - account->slots_live;
 }
 
@@ -231,7 +215,7 @@ divide_rest(struct hs_account *account, const struct hs_survey *survey, const st
     /* jemalloc maps with MAP_NORESERVE, unless the system does not overcommit. */
     uint64_t rest = survey->other + survey->noreserve;
     uint64_t mine = account->jemalloc && survey->noreserve ? survey->noreserve : rest;
-    stacks = smaller(stacks, mine);
+    stacks = hs_smaller(stacks, mine);
     account->stacks = survey->stacks + stacks;
     if (says->known) divide_malloc(account, says, mine - stacks);
     account->unattributed = rest - stacks - account->malloc_live - account->malloc_waste - account->malloc_metadata;
@@ -242,7 +226,7 @@ subtract_sampler(struct hs_account *account, bool surveyed)
 {
     uint64_t own = rb_hs_memory_total();
     uint64_t *holder = account->malloc_known ? &account->malloc_live : &account->unattributed;
-    account->sampler = surveyed ? smaller(own, *holder) : own;
+    account->sampler = surveyed ? hs_smaller(own, *holder) : own;
     take_off(holder, (int64_t)account->sampler);
 }
 
@@ -252,7 +236,6 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
 {
     HS_CONTRACT(free);
     uint64_t began = rb_hs_steady_ns();
-    const struct hs_allocator *allocator = rb_hs_allocator();
     struct hs_account_excess looked_for;
     struct hs_census counted;
     struct hs_survey survey;
@@ -267,11 +250,11 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
     }
 
     *account = (struct hs_account){.taken_ns = rb_hs_now_ns()};
-    memcpy(account->allocator, allocator->name, sizeof(account->allocator));
+    memcpy(account->allocator, rb_hs_allocator()->name, sizeof(account->allocator));
     count_slots(account, surveyed ? &survey : NULL);
     count_alive(account, census);
 
-    struct malloc_says says = allocator->jemalloc ? ask_jemalloc(account) : ask_libc();
+    struct malloc_says says = ask_malloc(account);
     leave_out(&says, excess, census);
     if (surveyed) {
         account->rss = survey.rss;

@@ -89,7 +89,7 @@ struct hs_account {
     char allocator[48];
 };
 
-/* The numbers of an account by name, rss first, and then the numbers of jemalloc: fields.c. */
+/* The numbers of an account by name, rss first, and behind them the numbers of jemalloc: fields.c. */
 struct hs_account_field {
     enum hs_field field;
     uint64_t value;             /* bytes; threads and fibers: as many */
@@ -97,8 +97,7 @@ struct hs_account_field {
 };
 enum { HS_ACCOUNT_FIELDS = 16,
        HS_JEMALLOC_FIELDS = 6 };
-void rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS]);
-void rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field fields[HS_JEMALLOC_FIELDS]);
+void rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS + HS_JEMALLOC_FIELDS]);
 
 struct hs_census;
 struct hs_account_excess;       /* sampling/malloc_hooks.h */
@@ -141,11 +140,8 @@ void rb_hs_who_read(struct hs_who *who);
 /* The title in `text`, which is `length` bytes of /proc/PID/cmdline: for rb_hs_who_read, and tests. */
 void rb_hs_title_of(const char *text, size_t length, struct hs_who *who);
 
-/* The folder of the Gemfile, from `fd`, which is /proc/PID/environ: for rb_hs_who_read, and tests. What Ruby code sets later
+/* The folder of the Gemfile, from a file like /proc/PID/environ: for rb_hs_who_read, and tests. What Ruby code sets later
  * is not there; to ask getenv(3) while Ruby code calls setenv(3) would be a race. */
-void rb_hs_gemfile_of(int fd, struct hs_who *who);
-
-/* How much of its memory is resident, as the kernel counts it just now, a few pages too low; 0: not known. [any] [free] */
-uint64_t rb_hs_resident_bytes(void);
+void rb_hs_gemfile_of(const char *environ, struct hs_who *who);
 
 #endif

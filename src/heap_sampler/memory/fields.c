@@ -5,10 +5,10 @@
 #include <string.h>
 
 void
-rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS])
+rb_hs_account_fields(const struct hs_account *account, struct hs_account_field fields[HS_ACCOUNT_FIELDS + HS_JEMALLOC_FIELDS])
 {
-    bool surveyed = account->rss != 0, malloc = account->malloc_known;
-    const struct hs_account_field all[HS_ACCOUNT_FIELDS] = {
+    bool surveyed = account->rss != 0, malloc = account->malloc_known, jemalloc = account->jemalloc;
+    const struct hs_account_field all[HS_ACCOUNT_FIELDS + HS_JEMALLOC_FIELDS] = {
         {HS_F_rss, account->rss, surveyed},
         {HS_F_slots_live, account->slots_live, true},
         {HS_F_slots_free, account->slots_free, true},
@@ -25,21 +25,12 @@ rb_hs_account_fields(const struct hs_account *account, struct hs_account_field f
         {HS_F_fibers, account->fibers, true},
         {HS_F_thread_stacks, account->thread_stacks, account->stacks_known},
         {HS_F_fiber_stacks, account->fiber_stacks, account->stacks_known},
-    };
-    memcpy(fields, all, sizeof(all));
-}
-
-void
-rb_hs_jemalloc_fields(const struct hs_account *account, struct hs_account_field fields[HS_JEMALLOC_FIELDS])
-{
-    bool known = account->jemalloc;
-    const struct hs_account_field all[HS_JEMALLOC_FIELDS] = {
-        {HS_F_allocated, account->je_allocated, known},
-        {HS_F_active, account->je_active, known},
-        {HS_F_resident, account->je_resident, known},
-        {HS_F_dirty, account->je_dirty, known},
-        {HS_F_retained, account->je_retained, known},
-        {HS_F_metadata, account->je_metadata, known},
+        {HS_F_allocated, account->je_allocated, jemalloc},
+        {HS_F_active, account->je_active, jemalloc},
+        {HS_F_resident, account->je_resident, jemalloc},
+        {HS_F_dirty, account->je_dirty, jemalloc},
+        {HS_F_retained, account->je_retained, jemalloc},
+        {HS_F_metadata, account->je_metadata, jemalloc},
     };
     memcpy(fields, all, sizeof(all));
 }

@@ -11,11 +11,8 @@
  *                  |               malloc's bytes: the dead objects have freed their memory
  *                  a point is added: time, objects allocated, slots alive
  *
- * The slots alive are counted from the mark bits.  So they are exact while the sweep is lazy and where it moves objects,
- * and where several Ractors count their allocations without a lock.
- *
- * The list has 128 points at most.  The newest 32 stay.  Of the older ones each n-th stays, from the first one on; n
- * doubles when 96 of them are there, so the older points are always evenly spread.
+ * The newest points stay (doc/design.md, "Life and death").  Of the older ones each n-th stays, from the first one on; n
+ * doubles when there are too many.
  *
  *     major   0   4   8   12  16  20  22  24  25  26  27
  *             \   each fourth  /          \ the newest: all

@@ -10,7 +10,6 @@
 #include "heap_sampler/memory/account.h"
 #include "heap_sampler/base/proc.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,24 +60,18 @@ set_folder(struct hs_who *who, const char *gemfile)
 }
 
 void
-rb_hs_gemfile_of(int fd, struct hs_who *who)
+rb_hs_gemfile_of(const char *environ, struct hs_who *who)
 {
     static const char name[] = "BUNDLE_GEMFILE=";
     char text[sizeof(name) + sizeof(who->gemfile)], *variable;
-    struct hs_lines variables = {.fd = fd, .separator = '\0', .text = text, .size = sizeof(text)};
+    struct hs_lines variables;
     who->gemfile[0] = '\0';
+    if (!rb_hs_lines_open(&variables, environ, text, sizeof(text))) return;
+    variables.separator = '\0';
     do variable = rb_hs_next_line(&variables);
     while (variable && strncmp(variable, name, sizeof(name) - 1) != 0);
     if (variable && !variables.cut) set_folder(who, variable + sizeof(name) - 1);
-}
-
-static void
-read_gemfile(struct hs_who *who)
-{
-    int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    rb_hs_gemfile_of(fd, who);
-    close(fd);
+    close(variables.fd);
 }
 
 void
@@ -91,14 +84,5 @@ rb_hs_who_read(struct hs_who *who)
     if (gethostname(who->host, sizeof(who->host)) != 0) who->host[0] = '\0';
     who->host[sizeof(who->host) - 1] = '\0';
     if (!getcwd(who->directory, sizeof(who->directory))) who->directory[0] = '\0';
-    read_gemfile(who);
-}
-
-uint64_t
-rb_hs_resident_bytes(void)
-{
-    char text[128];
-    unsigned long long size, resident;
-    rb_hs_proc_read("/proc/self/statm", text, sizeof(text));
-    return sscanf(text, "%llu %llu", &size, &resident) == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    rb_hs_gemfile_of("/proc/self/environ", who);
 }

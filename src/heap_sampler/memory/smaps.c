@@ -15,7 +15,6 @@
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/memory/smaps.h"
-#include "heap_sampler/memory/account.h"
 #include "heap_sampler/base/proc.h"
 
 #include <dlfcn.h>
@@ -50,12 +49,6 @@ struct reading {
 };
 
 static uint64_t
-smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t
 resident(const struct reading *reading, uint64_t start, uint64_t end)
 {
     if (reading->by_pages && reading->pages_read > READ_PAGES) return 0;  /* it is given up */
@@ -73,7 +66,7 @@ heap_pages_in(const struct reading *reading, const struct region *region)
         bytes += whole ? end - start : resident(reading, start, end);
         start = end;
     }
-    return smaller(bytes, region->rss);
+    return hs_smaller(bytes, region->rss);
 }
 
 /* A guard is a few pages at most; what malloc or a JIT reserves is larger, and
@@ -110,7 +103,7 @@ stack_in(const struct reading *reading, const struct region *region, uint64_t le
     if (size <= reading->ruby_stack || (size <= reading->default_stack && size + HS_BODY_BYTES >= reading->default_stack)) {
         return left;
     }
-    return smaller(left, resident(reading, region->start, region->start + reading->ruby_stack));
+    return hs_smaller(left, resident(reading, region->start, region->start + reading->ruby_stack));
 }
 
 /* Memory that cannot be read is not in use, or it is a heap page that GC protects for a while. */
@@ -135,7 +128,7 @@ bss_in(const struct reading *reading, const struct region *region, uint64_t left
     if (_dl_find_object((void *)(uintptr_t)(region->start - 1), &image) != 0) return 0;
     uint64_t end = ((uintptr_t)image.dlfo_map_end + reading->page_size - 1) & ~(reading->page_size - 1);
     if (end <= region->start) return 0;
-    return end >= region->end ? left : smaller(left, resident(reading, region->start, end));
+    return end >= region->end ? left : hs_smaller(left, resident(reading, region->start, end));
 }
 
 static void
@@ -236,13 +229,8 @@ read_smaps(struct reading *reading, struct hs_lines *lines)
     if (region.end) add_region(reading, &region);
 }
 
-/*
- * The kernel holds its lock on the address space while it walks a mapping for
- * smaps, some 40 ns a page: a thread that maps memory just then, as GC does for
- * a new heap page, waits for 10 ms where a mapping has a gigabyte.  pagemap
- * gives the lock back after each 2 MiB.  So what is large is counted through
- * pagemap, mapping by mapping of maps; Pss and the mappings' flags stay unknown.
- */
+/* The kernel holds its lock on the address space while it walks a mapping for smaps, some 40 ns a page. pagemap
+ * gives the lock back after each 2 MiB: above this size it is read, with maps (doc/design.md, "The account"). */
 static const uint64_t walk_bytes = 48 << 20;     /* 0.5 ms */
 
 static bool
@@ -271,7 +259,7 @@ bool
 rb_hs_survey_take(struct hs_survey *survey, bool may_hold_up)
 {
     struct reading reading;
-    bool done = !may_hold_up && rb_hs_resident_bytes() > walk_bytes && survey_once(&reading, true);
+    bool done = !may_hold_up && rb_hs_memory_status("", "VmRSS") > walk_bytes && survey_once(&reading, true);
     if (!done) done = survey_once(&reading, false);
     if (done) *survey = reading.sum;
     return done;

@@ -4,6 +4,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+static inline uint64_t
+hs_smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Resident bytes; from heap to other each byte of `rss` is in one field. */
 struct hs_survey {
     uint64_t rss;
@@ -50,12 +56,7 @@ uint64_t rb_hs_next_body(uint64_t from, uint64_t to, bool wanted);
 
 /*
  * The heap pages that a forked process has from its parent, and which parts of them no other process shares any more
- * (copy-on-write).
- *
- * The kernel knows for each of its memory pages (4 KiB) whether it is mapped once (/proc/self/pagemap, bit 56, which needs
- * no privilege).  A memory page of an inherited heap page that is mapped once was written to since the fork: by this
- * process, or by all others that had it.  After the parent has ended this process may be the only one left, so then
- * nothing is known.
+ * (copy-on-write; doc/design.md, "What a fork shares").
  *
  * [any] [free], unless a function has its own contract.
  */
@@ -88,13 +89,9 @@ void rb_hs_sharing_end(struct hs_sharing *sharing);
 /* -- cgroup ----------------------------------------------------------------------- */
 
 /*
- * How much memory there is for the cgroup that this process belongs to, and how much of it is in use.
- *
- * The kernel kills when a group is at its limit, not when a process is, so the group's use counts.  Its page cache counts
- * against the limit too, but the kernel drops the inactive part before it kills: that part is subtracted.
- *
- * A limit applies to all groups below it, so every group on the way up to the root is read (cgroup v2 and v1).  Above
- * them is the machine, whose limit is its memory: what is not available is in use.
+ * How much memory there is for the cgroup that this process belongs to, and how much of it is in use: of every group on
+ * the way up to the root (cgroup v2 and v1), and of the machine above them.  The kernel drops inactive page cache
+ * before it kills, so that is subtracted.
  *
  * `root` is put before /proc and /sys: "", and a folder of files in tests.  These functions allocate nothing, leave no
  * file open, and may run in a signal handler.  No MRI header.  [any]

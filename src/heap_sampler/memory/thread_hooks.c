@@ -67,7 +67,7 @@ void
 rb_heap_sampler_thread_begins(struct rb_thread_struct *th)
 {
     struct hs_creation_place of;
-    if (rb_hs_thread_listed_p(&th->heap_sampler.alive)) return;         /* in a forked child */
+    if (th->heap_sampler.alive.next) return;    /* in a forked child it is in the list */
     const rb_execution_context_t *ec = rb_current_execution_context(false);
     if (ec) th->ec->heap_sampler_labels = ec->heap_sampler_labels;
     if (th->ec->vm_stack) th->heap_sampler.vm_stack = (uintptr_t)th->ec->vm_stack;

@@ -1,10 +1,4 @@
-/*
- * The lists of threads and fibers, and the census: see memory/threads.h.
- *
- * There may be a hundred thousand fibers: a census leaves the lock after each batch, with a mark of its own
- * in the list, so that making a fiber never waits for long.  New ones are added before the first, and so
- * not counted.
- */
+/* The lists of threads and fibers, and the census: see memory/threads.h, and doc/design.md, "Threads and fibers". */
 #include "heap_sampler/memory/threads.h"
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/memory.h"
@@ -22,18 +16,6 @@ enum { MARK = UINT32_MAX };     /* origin of what is no thread and no fiber */
 /* Protects the lists, and the numbers of places. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct rb_heap_sampler_alive heads[HS_ALIVE_KINDS];      /* of rings; all zero: nothing was ever added */
-
-static void
-lock(void)
-{
-    hs_lock(&mutex, HS_LOCK_THREADS);
-}
-
-static void
-unlock(void)
-{
-    hs_unlock(&mutex, HS_LOCK_THREADS);
-}
 
 static void
 insert_after(struct rb_heap_sampler_alive *place, struct rb_heap_sampler_alive *alive)
@@ -63,34 +45,28 @@ head_of(enum hs_alive_kind kind)
 void
 rb_hs_thread_list_add(enum hs_alive_kind kind, struct rb_heap_sampler_alive *alive, const struct hs_creation_place *place)
 {
-    lock();
+    hs_lock(&mutex, HS_LOCK_THREADS);
     alive->origin = place->origin;
     if (alive->origin == HS_CREATION_FIXED) alive->origin = rb_hs_creation_site((struct hs_text){place->text, place->len});
     insert_after(head_of(kind), alive);
-    unlock();
-}
-
-bool
-rb_hs_thread_listed_p(const struct rb_heap_sampler_alive *alive)
-{
-    return alive->next != NULL;
+    hs_unlock(&mutex, HS_LOCK_THREADS);
 }
 
 void
 rb_hs_thread_list_remove(struct rb_heap_sampler_alive *alive)
 {
-    lock();
-    if (rb_hs_thread_listed_p(alive)) {
+    hs_lock(&mutex, HS_LOCK_THREADS);
+    if (alive->next) {
         take_out(alive);
         rb_hs_creation_site_leave(alive->origin);
     }
-    unlock();
+    hs_unlock(&mutex, HS_LOCK_THREADS);
 }
 
 void
 rb_hs_thread_list_before_fork(void)
 {
-    lock();
+    hs_lock(&mutex, HS_LOCK_THREADS);
 }
 
 /* The child has no census: the threads that left marks are not there, and their stacks may go. */
@@ -109,7 +85,7 @@ rb_hs_thread_list_after_fork(bool child)
     if (child && rb_hs_creation_sites_after_fork()) {
         for (int kind = 0; kind < HS_ALIVE_KINDS; kind++) remove_marks(head_of((enum hs_alive_kind)kind));
     }
-    unlock();
+    hs_unlock(&mutex, HS_LOCK_THREADS);
 }
 
 /* -- counting -------------------------------------------------------------------------- */
@@ -182,17 +158,17 @@ count_list(struct counting *counting)
 {
     struct rb_heap_sampler_alive mark = {.origin = MARK}, *place;
     uint32_t count;
-    lock();
+    hs_lock(&mutex, HS_LOCK_THREADS);
     place = head_of(counting->kind);
     while ((count = read_batch(counting, &place))) {
         insert_after(place, &mark);
-        unlock();
+        hs_unlock(&mutex, HS_LOCK_THREADS);
         for (uint32_t i = 0; i < count; i++) count_one(counting, counting->batch[i].origin, &counting->batch[i].look);
-        lock();
+        hs_lock(&mutex, HS_LOCK_THREADS);
         place = mark.previous;
         take_out(&mark);
     }
-    unlock();
+    hs_unlock(&mutex, HS_LOCK_THREADS);
 }
 
 /* -- by place --------------------------------------------------------------------------- */
@@ -226,10 +202,8 @@ empty_p(const struct hs_population *population)
 static void
 add_places(struct hs_census *census, enum hs_alive_kind kind, const struct hs_population *by_origin, uint32_t origins)
 {
-    uint32_t populated = 0, before = census->place_count;
-    for (uint32_t i = 0; i < origins; i++) populated += !empty_p(&by_origin[i]);
-    uint32_t capacity = before;
-    if (!populated || !rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&census->places, &capacity, (uint64_t)before + populated + 1, sizeof(*census->places))) return;
+    uint32_t before = census->place_count, capacity = before;
+    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&census->places, &capacity, (uint64_t)before + origins, sizeof(*census->places))) return;
 
     struct hs_birthplace *places = census->places + before, other = {.kind = kind};
     uint32_t count = 0;

@@ -2,12 +2,9 @@
 #define HEAP_SAMPLER_MEMORY_THREADS_H
 /*
  * All threads and fibers that there are, from the first on, sampling or not: where they were made, what
- * they do, and how much of their stacks is resident.
+ * they do, and how much of their stacks is resident (doc/design.md, "Threads and fibers").
  *
- * Each is in a list from the moment when it is made until its struct is freed.  One that has ended is in it still: its
- * object may be referred to, and hold its stack.  The links are a part of the thread's or the fiber's own struct: no
- * memory of ours, and a few stores to begin and to end.  Under the lock of the lists these structs may be read, since
- * each leaves its list before it is freed.
+ * Under the lock of the lists the structs of threads and fibers may be read, since each leaves its list before it is freed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,8 +91,6 @@ struct hs_creation_place {
 
 /* [any] */
 void rb_hs_thread_list_add(enum hs_alive_kind kind, struct rb_heap_sampler_alive *alive, const struct hs_creation_place *place);
-/* Is it in a list? By the thread that may add it, or under the lock of the lists. */
-bool rb_hs_thread_listed_p(const struct rb_heap_sampler_alive *alive);
 /* If it is in a list. [any], in GC too. */
 void rb_hs_thread_list_remove(struct rb_heap_sampler_alive *alive);
 
@@ -115,9 +110,8 @@ struct hs_thread_look {
 void rb_hs_thread_look(const struct rb_heap_sampler_alive *thread, struct hs_thread_look *look);
 void rb_hs_fiber_look(const struct rb_heap_sampler_alive *fiber, struct hs_thread_look *look);
 
-/* Where threads and fibers were made: path and line of their blocks, each by a number.  There are HS_CREATION_SITES of them at
- * most, a megabyte with the longest paths.  Beyond that the numbers that no thread and no fiber has any more are used again,
- * or the new one is HS_CREATION_OTHER.  A census holds the numbers meanwhile. */
+/* Beyond HS_CREATION_SITES the numbers that no thread and no fiber has any more are used again, or the new one is
+ * HS_CREATION_OTHER.  A census holds the numbers meanwhile. */
 
 /* The number of a text "path:line", which one more thread or fiber has, or one less. Under the lock of the lists. */
 uint32_t rb_hs_creation_site(struct hs_text text);

@@ -1,7 +1,6 @@
 /*
  * Functions of an ELF file: one pass over its symbol table, which looks for the
- * places whose names are wanted.  No list of all functions is made, since few of
- * them are asked for; names are read one by one.
+ * places whose names are wanted.
  *
  * Addresses here are those that the file was linked for.  A place in the file
  * leads to one through the executable PT_LOAD segment that holds it, so that

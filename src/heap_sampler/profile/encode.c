@@ -97,21 +97,10 @@ rb_hs_append_utf8(struct hs_buffer *out, struct hs_text text, bool json)
 uint32_t
 rb_hs_mapping_of(const struct hs_profile *profile, uint64_t address)
 {
-    uint32_t low = 0, high = profile->mapping_count;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (profile->mappings[middle].end <= address) low = middle + 1;
-        else high = middle;
+    for (uint32_t i = 0; i < profile->mapping_count; i++) {
+        if (address >= profile->mappings[i].start && address < profile->mappings[i].end) return i;
     }
-    if (low == profile->mapping_count || address < profile->mappings[low].start) return profile->mapping_count;
-    return low;
-}
-
-struct hs_text
-rb_hs_text_of(const char *text)
-{
-    return (struct hs_text){text, (uint32_t)strlen(text)};
+    return profile->mapping_count;
 }
 
 /* -- protobuf, and fields of an object, as such a message or as JSON ------------------------------ */

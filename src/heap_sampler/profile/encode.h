@@ -1,9 +1,6 @@
 #ifndef HEAP_SAMPLER_PROFILE_ENCODE_H
 #define HEAP_SAMPLER_PROFILE_ENCODE_H
-/*
- * What the encoders of profiles share: private to encode_*.c.
- * No MRI header. [any]
- */
+/* What the encoders of profiles share: private to encode_*.c. No MRI header. [any] */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,10 +23,7 @@ int rb_hs_profile_check(const struct hs_profile *profile);
 int64_t rb_hs_round(double value);
 int64_t rb_hs_saturate(uint64_t value);
 
-/*
- * Protobuf: a message is a run of fields; a field is a tag (number and wire type) and
- * either a varint or a length and that many bytes.
- */
+/* Protobuf. */
 void rb_hs_put_varint(struct hs_buffer *out, uint64_t value);
 /* Even where it is 0. */
 void rb_hs_put_number(struct hs_buffer *out, uint32_t field, uint64_t value);
@@ -83,8 +77,6 @@ void rb_hs_append_utf8(struct hs_buffer *out, struct hs_text text, bool json);
 
 /* The index of the mapping that an address is in, or mapping_count. */
 uint32_t rb_hs_mapping_of(const struct hs_profile *profile, uint64_t address);
-
-struct hs_text rb_hs_text_of(const char *text);
 
 /* A row of a file: file_rows.c. */
 struct hs_file_row {

@@ -8,13 +8,12 @@
  */
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/profile/snapshot.h"
+#include "heap_sampler/base/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { NS_PER_MS = 1000000 };
 
 /* Each is counted from the one before, the first from zero: small numbers, which compress well. */
 static void
@@ -25,7 +24,7 @@ append_gc_times(const struct hs_object *object, const struct hs_gc_times *times)
     for (uint32_t i = 0; i < times->count && i < HS_GC_TIMES; i++) {
         const struct hs_gc_time *time = &times->list[i];
         rb_hs_put_varint(object->out, time->gc - before.gc);
-        rb_hs_put_varint(object->out, time->ns / NS_PER_MS - before.ns / NS_PER_MS);
+        rb_hs_put_varint(object->out, time->ns / HS_MS_NS - before.ns / HS_MS_NS);
         rb_hs_put_varint(object->out, time->majors - before.majors);
         before = *time;
     }
@@ -48,7 +47,7 @@ append_majors(const struct hs_object *object, const struct hs_profile_meta *meta
     for (uint32_t i = 0; i < meta->majors.count && i < HS_MAJORS; i++) {
         const struct hs_major *major = &meta->majors.list[i];
         rb_hs_put_varint(object->out, major->gc - before.gc);
-        rb_hs_put_varint(object->out, major->ns / NS_PER_MS - before.ns / NS_PER_MS);
+        rb_hs_put_varint(object->out, major->ns / HS_MS_NS - before.ns / HS_MS_NS);
         rb_hs_put_varint(object->out, major->objects - before.objects);
         rb_hs_put_varint(object->out, major->malloc ? 1 + zigzag(major->malloc, before.malloc) : 0);
         for (uint32_t heap = 0; heap < meta->heaps; heap++) rb_hs_put_varint(object->out, zigzag(major->slots[heap], before.slots[heap]));
@@ -87,7 +86,7 @@ append_forced(const struct hs_object *object, const struct hs_profile_meta *meta
     size_t at = rb_hs_open(object, HS_F_forced);
     HS_PUT(object, N(limit_ppm, meta->diagnose_ppm), N(gcs, forced->gcs), N(gc_ns, forced->gc_ns), N(walks, forced->walks),
            N(walk_ns, forced->walk_ns), N(longest_stop_ns, forced->stop_ns), N(of_ns, forced->of_ns));
-    rb_hs_put_text(object, HS_F_last, rb_hs_text_of(forced_last[forced->last]));
+    rb_hs_put_text(object, HS_F_last, hs_text_of(forced_last[forced->last]));
     rb_hs_close(object, at);
 }
 
@@ -133,7 +132,7 @@ static void
 append_malloc(const struct hs_object *object, const struct hs_malloc_meta *side)
 {
     size_t at = rb_hs_open(object, HS_F_malloc);
-    rb_hs_put_text(object, HS_F_state, rb_hs_text_of(malloc_states[side->state]));
+    rb_hs_put_text(object, HS_F_state, hs_text_of(malloc_states[side->state]));
     HS_PUT(object, KNOWN(interval, side->interval), KNOWN(first_interval, side->first_interval), N(interval_changes, side->interval_changes),
            N(thinnings, side->thinnings));
     rb_hs_put_flag(object, HS_F_interval_auto, side->automatic);
@@ -145,10 +144,9 @@ append_malloc(const struct hs_object *object, const struct hs_malloc_meta *side)
 static void
 append_account(const struct hs_object *object, enum hs_field field, const struct hs_account *account)
 {
-    struct hs_account_field fields[HS_ACCOUNT_FIELDS], jemalloc[HS_JEMALLOC_FIELDS];
+    struct hs_account_field fields[HS_ACCOUNT_FIELDS + HS_JEMALLOC_FIELDS];
     if (!account->taken_ns) return;
     rb_hs_account_fields(account, fields);
-    rb_hs_jemalloc_fields(account, jemalloc);
     size_t at = rb_hs_open(object, field);
     HS_PUT(object, N(taken_ns, account->taken_ns), N(cost_ns, account->cost_ns));
     rb_hs_put_all(object, fields, HS_ACCOUNT_FIELDS);
@@ -160,7 +158,7 @@ append_account(const struct hs_object *object, enum hs_field field, const struct
     rb_hs_put_text(object, HS_F_allocator, (struct hs_text){account->allocator, strnlen(account->allocator, sizeof(account->allocator))});
     if (account->jemalloc) {
         size_t within = rb_hs_open(object, HS_F_jemalloc);
-        rb_hs_put_all(object, jemalloc, HS_JEMALLOC_FIELDS);
+        rb_hs_put_all(object, fields + HS_ACCOUNT_FIELDS, HS_JEMALLOC_FIELDS);
         rb_hs_close(object, within);
     }
     rb_hs_close(object, at);
@@ -210,7 +208,7 @@ append_process(const struct hs_object *object, const struct hs_profile_meta *met
     char start[24];
     snprintf(start, sizeof(start), "%016" PRIx64, meta->process_start);
     rb_hs_put(object, HS_F_process_id, meta->process_id);
-    rb_hs_put_text(object, HS_F_process_start, rb_hs_text_of(start));
+    rb_hs_put_text(object, HS_F_process_start, hs_text_of(start));
     HS_PUT(object, KNOWN(parent_id, who->parent_id));
     rb_hs_put_known_text(object, HS_F_title, who->title, sizeof(who->title));
     rb_hs_put_known_text(object, HS_F_directory, who->directory, sizeof(who->directory));
@@ -288,11 +286,11 @@ rb_hs_encode_meta(const struct hs_profile *profile, struct hs_buffer *out)
     const struct hs_inherited *inherited = &meta->inherited;
     const struct hs_object whole = {out, false}, *object = &whole;
     rb_hs_put(object, HS_F_format, HS_FORMAT_VERSION);
-    rb_hs_put_text(object, HS_F_generator, rb_hs_text_of("heap_sampler"));
+    rb_hs_put_text(object, HS_F_generator, hs_text_of("heap_sampler"));
     rb_hs_put_text(object, HS_F_ruby, (struct hs_text){meta->ruby, strnlen(meta->ruby, sizeof(meta->ruby))});
     append_process(object, meta);
     HS_PUT(object, N(session, meta->session), N(started_ns, meta->started_ns), N(taken_ns, meta->taken_ns), N(objects, meta->objects));
-    rb_hs_put_text(object, HS_F_reason, rb_hs_text_of(reason_of(profile->reason)));
+    rb_hs_put_text(object, HS_F_reason, hs_text_of(reason_of(profile->reason)));
     append_gc(object, meta);
     append_forced(object, meta);
     append_settings(object, meta);

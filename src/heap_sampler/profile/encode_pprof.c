@@ -208,7 +208,7 @@ function_of(struct pprof *p, uint32_t label, uint32_t path)
     if (known) return *known;
     if (!rb_hs_map_put(&p->functions_known, key, ++p->function_count)) p->out->failed = true;
     struct hs_text text = p->profile->texts[label];
-    if (!text.len) text = rb_hs_text_of(HS_NO_LABEL);
+    if (!text.len) text = hs_text_of(HS_NO_LABEL);
     uint32_t name = add_string(p, text);
     /* Ruby's have no system_name: were it equal to the name, `go tool pprof` would take the name for C++ and cut what is in <>,
      * () and []: `<main>` became `<unknown>`. Native ones have it, so that it takes _ZN3fooEv apart. */
@@ -261,10 +261,10 @@ location_of_other(struct pprof *p, enum other_frame other)
     if (*known) return *known;
     uint32_t frame = rb_hs_frame_of_label(p->profile, labels[other]);
     if (frame != UINT32_MAX) return *known = location_of(p, frame);
-    struct hs_text text = rb_hs_text_of(labels[other]);
+    struct hs_text text = hs_text_of(labels[other]);
     *known = (uint64_t)p->profile->frame_count + other + 1;
     PUT(&p->functions, PROFILE_FUNCTION, *known, add_string(p, text));
-    put_location(p, *known, RUBY_MAPPING, address_of(p, hash_of_function(p, text, rb_hs_text_of("")), 0), *known, 0);
+    put_location(p, *known, RUBY_MAPPING, address_of(p, hash_of_function(p, text, hs_text_of("")), 0), *known, 0);
     return *known;
 }
 
@@ -512,7 +512,7 @@ put_head(struct pprof *p, enum hs_shown_first first)
 {
     const struct hs_profile_meta *meta = &p->profile->meta;
 
-    for (int i = 0; i < FIXED_STRINGS; i++) add_string(p, rb_hs_text_of(fixed_strings[i]));
+    for (int i = 0; i < FIXED_STRINGS; i++) add_string(p, hs_text_of(fixed_strings[i]));
     for (int i = 0; i < SAMPLE_TYPES; i++) PUT(p->out, PROFILE_SAMPLE_TYPE, sample_types[i].type, sample_types[i].unit);
     /* Every location of Ruby code has its names: else `go tool pprof` looks for a binary to take them from, and complains. */
     PUT(p->out, PROFILE_MAPPING, RUBY_MAPPING, HS_RUBY_CODE, HS_RUBY_CODE + HS_RUBY_CODE_SIZE, 0, 0, 0, true, true, true);

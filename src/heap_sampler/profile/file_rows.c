@@ -1,16 +1,7 @@
 /*
  * The rows of a profile as a file has them: sorted, so that those of one sample are next to each other, and with the
- * stacks that are worth their room.
- *
- * A process that has run for long has a thousand stacks of few samples, most of them from its start.  Their callers are most
- * of a file, and one sample says little about a caller.  So in a profile of many stacks, a stack is cut to its line, below
- * (evicted), where either of these is so:
- *
- * - it has HS_SAMPLES_FEW samples at most, nothing of it is alive, and it allocated less than HS_SHARE_LEAST of all bytes;
- * - it has HS_SAMPLES_FEW live samples at most, and is one of the smallest, both by what it allocated and by what is alive
- *   of it.  The smallest are so many as together have HS_SHARE_CUT of all bytes.
- *
- * No stack is cut whose objects were all counted.  So figures by line stay, and all sums.
+ * stacks that are worth their room: doc/format.md has the rule by which others are cut to their line, below (evicted).
+ * The callers of stacks of few samples are most of a file, and one sample says little about a caller.
  */
 #include "heap_sampler/profile/encode.h"
 #include "heap_sampler/base/memory.h"

@@ -1,12 +1,5 @@
-/*
- * The malloc side of a profile: copies of blocks and stacks as rows.
- *
- * A profile's texts, frames and nodes are copies, to which native ones are
- * added here: native frames as nodes above the node of the Ruby frame that
- * called into C.  Two kinds of native frames say nothing and are left out:
- * the interpreter's between a C method and Ruby's frame, and the functions of
- * the xmalloc family, through which all of Ruby's own memory comes.
- */
+/* The malloc side of a profile: copies of blocks and stacks as rows, and native frames as nodes above the node of the
+ * Ruby frame that called into C (doc/design.md, "malloc", "A snapshot"). */
 #include "heap_sampler/profile/rows.h"
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/memory.h"
@@ -84,12 +77,6 @@ text_number(struct building *b, struct hs_text text)
 }
 
 static uint32_t
-literal_number(struct building *b, const char *literal)
-{
-    return text_number(b, (struct hs_text){literal, (uint32_t)strlen(literal)});
-}
-
-static uint32_t
 node_number(struct building *b, uint32_t parent, uint32_t frame)
 {
     if (!b->profile->node_count) number_of(b, &b->nodes, UINT64_MAX, &(struct hs_node){0, 0});
@@ -101,7 +88,7 @@ literal_node(struct building *b, const char *label)
 {
     uint32_t known = rb_hs_frame_of_label(b->profile, label);       /* of an object's stack, or of a literal before */
     if (known != UINT32_MAX) return node_number(b, 0, known);
-    struct hs_frame frame = {.label = literal_number(b, label)};
+    struct hs_frame frame = {.label = text_number(b, hs_text_of(label))};
     return node_number(b, 0, number_of(b, &b->frames, (uint64_t)(uintptr_t)label, &frame));
 }
 
@@ -298,7 +285,7 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *
         .residency = rb_hs_residency_open(),
     };
     b.failed = !make_room(&b);
-    b.malloc_text = literal_number(&b, "(malloc)");
+    b.malloc_text = text_number(&b, hs_text_of("(malloc)"));
     if (!b.failed) join_stacks(&b, copy);
     if (!b.failed) add_blocks(&b, copy);
     for (uint32_t i = 0; !b.failed && i < copy->stack_count; i++) rb_hs_totals_row_add(profile, row_of_stack(&b, i), &copy->totals[i]);

@@ -1,14 +1,6 @@
 /*
- * Where a code address is in: the mapping, from /proc/self/maps; the file, from
- * the mapping; the function, from the file's symbols (profile/elf_symbols.c).
+ * From a code address to the mapping, the file and the function: doc/design.md, "Native code by name".
  *
- * A path may lead to another file by now than to the one that is in memory: an
- * upgrade replaced it.  Names of another file would be wrong, so the two are
- * compared by build id, that in memory against that in the file, or where one is
- * missing by device and inode.
- *
- * What was found is remembered by address, for as long as all mappings of code
- * stay as they are: after dlclose(3) another library may be at the same address.
  * A reading takes what is remembered away, adds to it, and puts it back at its
  * end.  So two readings at a time share nothing, and a fork needs no lock.
  */
@@ -183,8 +175,8 @@ open_file(struct hs_native *native, struct hs_native_mapping *mapping)
 static struct hs_text
 base_name(const struct hs_native_mapping *mapping)
 {
-    const char *slash = strrchr(mapping->path.ptr, '/'), *name = slash ? slash + 1 : mapping->path.ptr;
-    return (struct hs_text){name, (uint32_t)strlen(name)};
+    const char *slash = strrchr(mapping->path.ptr, '/');
+    return hs_text_of(slash ? slash + 1 : mapping->path.ptr);
 }
 
 static bool

@@ -4,8 +4,6 @@
  * Names for native code: from an address to the function and the file that it
  * is in, as far as the file's symbol tables say (.symtab, else .dynsym).
  *
- * What was found is remembered, so that a second profile costs little.
- *
  * No MRI header, no lock.  Threads: any, without the GVL; one opened reading is
  * one thread's.
  */

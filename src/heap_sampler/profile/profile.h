@@ -58,12 +58,8 @@ struct hs_share {
     SUM(unshared_born, 29, 0)       /* of that, of objects that were allocated since the fork */
 /* clang-format on */
 
-/* One row: samples that agree on everything before the estimates.  A row is
- * either of heap slots, or of memory that malloc(3) gave.  A row of malloc has
- * class and type "(malloc)" and slot_size 0; its stack has native frames above
- * the Ruby frame that called into C.  Its allocations and frees are counted as those
- * of slots are, but each free is seen when it happens: `inuse` is what is
- * allocated at the snapshot, whatever GCs have found, and `young` is 0. */
+/* One row: samples that agree on everything before the estimates.  A row is either of heap slots, or of
+ * memory that malloc(3) gave, with class and type "(malloc)" and slot_size 0 (doc/format.md). */
 struct hs_row {
     uint32_t node;
     uint32_t library;           /* text: base name of the file whose code called malloc; "": a row of slots */

@@ -9,10 +9,7 @@
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/profile/profile.h"
 
-/*
- * What one session knows of sampled slots, copied out while the lock is held.
- * The copying is plain memory traffic, some 32 bytes a sample.
- */
+/* What one session knows of sampled slots, copied out while the lock is held. */
 
 struct hs_slot_copy {
     struct hs_record record;
@@ -75,11 +72,8 @@ bool rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_mem
 
 /* -- kept.c -------------------------------------------------------------------------- */
 
-/*
- * What retains samples: the child of heap_walk/launch.h finds their chains, by which the samples of each row are parted.  The
- * parts of a row add up to its `inuse` and `young`.  And what pins the objects that hold free memory of heap pages: these
- * add up to holds_free_pinned of all rows.
- */
+/* What retains samples: the parts of a row add up to its `inuse` and `young`.  And what pins the objects that hold free memory
+ * of heap pages: these add up to holds_free_pinned of all rows. */
 
 /* `copies` stay where they are until the child has ended. [vm], and no other Ractor runs; not in GC. */
 void rb_hs_kept_samples_fork(struct hs_walk_child *child, const struct hs_copies *copies);

@@ -1,10 +1,4 @@
-/*
- * A snapshot: copy what one session knows while holding the lock, then add it
- * up without.  A thread that allocates waits for the copying only if it draws a
- * sample just then.
- *
- * Nothing here needs the GVL or reads a heap slot.
- */
+/* See profile/snapshot.h.  A thread that allocates waits for the copying only if it draws a sample just then. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/base/clock.h"
@@ -222,12 +216,13 @@ take_account(struct hs_snapshot *snapshot)
 bool
 rb_hs_snapshot_work(struct hs_snapshot *snapshot, const volatile bool *interrupted)
 {
+    static const volatile bool never;
     if (!snapshot->worked) {
         snapshot->worked = true;
         snapshot->ok = snapshot->ok && make_rows(snapshot);
         if (snapshot->ok) take_account(snapshot);
     }
-    return !snapshot->asked || rb_hs_retainers_wait(&snapshot->child, interrupted);
+    return !snapshot->asked || rb_hs_retainers_wait(&snapshot->child, interrupted ? interrupted : &never);
 }
 
 void

@@ -26,7 +26,7 @@ struct hs_snapshot;
 struct hs_snapshot *rb_hs_snapshot_begin(int session, unsigned flags, unsigned seconds);
 /* No heap walk was made, for this reason: the profile says so. */
 void rb_hs_snapshot_refuse(struct hs_snapshot *snapshot, enum hs_refusal refusal);
-/* False: *interrupted, and it is not complete; more of the same is to follow, or the end. [any] [free] */
+/* False: *interrupted, and it is not complete; more of the same is to follow, or the end. NULL: never. [any] [free] */
 bool rb_hs_snapshot_work(struct hs_snapshot *snapshot, const volatile bool *interrupted);
 /* The profile, and no snapshot any more. If it is not complete, it has no heap walk. NULL: no memory, or the
  * session is over. [any] [free] */

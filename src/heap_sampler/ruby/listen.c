@@ -1,12 +1,7 @@
 /*
  * include/ruby/heap_sampler.h: listeners are let in and out, and called: at once
- * for slots, at safe points for all else.  The event for rb_tracepoint_new is
- * such a listener.
- *
- * USDT probes follow the process's own session.  With usdt=on that session
- * begins when a tracer attaches, and ends when it leaves: the semaphores are
- * looked at when a mark ends, since a process that never marks allocates next
- * to nothing.  What a setting or GC::SampleProfile.start has begun stays.
+ * for slots, at safe points for all else (doc/design.md, "Listeners").  The event for
+ * rb_tracepoint_new is such a listener.
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
@@ -372,7 +367,7 @@ rb_hs_extending_after_fork(void)
 
 /* -- usdt=on: sampling while there is a tracer; and the job for safe points ---------------------- */
 
-static uint64_t begun;          /* the serial of the session that a tracer has begun */
+static uint64_t begun;          /* the serial of the session that a tracer has begun: it ends that one only */
 
 static void
 start_for_tracer(void)

@@ -141,18 +141,17 @@ static VALUE
 s_memory(VALUE klass)
 {
     struct hs_account account;
-    struct hs_account_field fields[HS_ACCOUNT_FIELDS], jemalloc[HS_JEMALLOC_FIELDS];
+    struct hs_account_field fields[HS_ACCOUNT_FIELDS + HS_JEMALLOC_FIELDS];
     struct hs_census census = {.taken = false};
     struct taking taking = {&account, &census};
     rb_hs_need_stack();
     VALUE alive = rb_ensure(take_and_hash, (VALUE)&taking, free_census, (VALUE)&taking);
     rb_hs_account_fields(&account, fields);
-    rb_hs_jemalloc_fields(&account, jemalloc);
 
     VALUE hash = hash_of_fields(fields, HS_ACCOUNT_FIELDS);
     rb_hash_aset(hash, ID2SYM(rb_intern("allocator")), rb_utf8_str_new_cstr(account.allocator));
     rb_hash_aset(hash, ID2SYM(rb_intern("jemalloc")),
-                 account.jemalloc ? hash_of_fields(jemalloc, HS_JEMALLOC_FIELDS) : Qnil);
+                 account.jemalloc ? hash_of_fields(fields + HS_ACCOUNT_FIELDS, HS_JEMALLOC_FIELDS) : Qnil);
     rb_hash_aset(hash, ID2SYM(rb_intern("cost_ns")), ULL2NUM(account.cost_ns));
     rb_hash_aset(hash, ID2SYM(rb_intern("alive")), alive);
     return hash;

@@ -119,21 +119,11 @@ rb_hs_objects_measure(const struct hs_live_samples *samples, size_t *sizes)
 
 /* -- methods --------------------------------------------------------------------- */
 
-/* What Ruby code may hold: no internal nor hidden object, nothing that
- * another Ractor may be writing to. */
+/* What Ruby code may hold: what ObjectSpace shows, and nothing that another Ractor may be writing to. */
 static bool
 presentable_p(VALUE object)
 {
-    switch (BUILTIN_TYPE(object)) {
-    case T_IMEMO:
-    case T_NODE:
-    case T_ICLASS: return false;
-    case T_CLASS:
-        if (RCLASS_SINGLETON_P(object)) return false;
-        break;
-    default: break;
-    }
-    return can_be_asked_p(object) && RBASIC(object)->klass && (!rb_multi_ractor_p() || rb_ractor_shareable_p(object));
+    return !rb_objspace_internal_object_p(object) && (!rb_multi_ractor_p() || rb_ractor_shareable_p(object));
 }
 
 /*

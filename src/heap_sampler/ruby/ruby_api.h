@@ -1,10 +1,7 @@
 #ifndef HEAP_SAMPLER_RUBY_RUBY_API_H
 #define HEAP_SAMPLER_RUBY_RUBY_API_H
 /*
- * GC.sample_profile and GC::SampleProfile, the part in C.
- *
- * C takes the snapshot and hands out plain arrays; what people read is made
- * in Ruby, by lib/heapsample, which is loaded when it is first asked for.
+ * GC.sample_profile and GC::SampleProfile, the part in C; src/lib/heapsample has the part in Ruby.
  * [gvl] [free]
  */
 #include <stdbool.h>

@@ -68,13 +68,12 @@ reason_of(const struct hs_ask *ask)
 static void
 answer_profile(struct hs_client *client)
 {
-    static const volatile bool never;
     struct hs_snapshot *snapshot = client->begun;
     enum hs_shown_first first = client->ask.alloc_first ? HS_ALLOC_FIRST : HS_INUSE_FIRST;
     if (!snapshot) {
         rb_hs_name_at_safe_point(NAMES_MS);
         snapshot = rb_hs_snapshot_begin(HS_MAIN, reason_of(&client->ask), 0);
-        if (snapshot) rb_hs_snapshot_work(snapshot, &never);
+        if (snapshot) rb_hs_snapshot_work(snapshot, NULL);
     }
     client->begun = NULL;
     client->type = "pb.gz";
@@ -177,12 +176,11 @@ finish(struct hs_client *client, uint64_t now)
 static void
 wait_for_share(struct hs_client *client, uint64_t ns, uint64_t now)
 {
-    char text[160];
     stay(client, HS_IS_RESTING, now + ns);
     if (ns <= SHARE_MOST_MS * HS_MS_NS) return;
-    snprintf(text, sizeof(text), "the share of the run time is used up by GCs and heap walks; try again in %lu s, or name a larger share (diagnose=)",
-             (unsigned long)(ns / (1000 * HS_MS_NS) + 1));
-    refuse(client, text, now);
+    fail(client, "the share of the run time is used up by GCs and heap walks; try again in %lu s, or name a larger share (diagnose=)",
+         (unsigned long)(ns / (1000 * HS_MS_NS) + 1));
+    finish(client, now);
 }
 
 /* No periodic profile is made while the settings of files change. false: one still is. */

@@ -4,10 +4,6 @@
  * Sampling of this process starts, changes and stops: for GC::SampleProfile, and
  * for a client of the socket.  The settings are texts, those of RUBY_HEAP_SAMPLE.
  *
- *     rb_hs_start_begin     the settings in force
- *     rb_hs_start_read      one setting over them, for each that is given
- *     rb_hs_start_apply     all of them hold
- *
  * Nothing here raises, runs Ruby code or lets go of the GVL, so that a thread of
  * the application can be borrowed for it (process/process.h).  What takes time comes
  * before: the account of a session that begins, and the end of the thread of
@@ -34,6 +30,7 @@ enum hs_started { HS_STARTED,
                   HS_START_NO_MALLOC,
                   HS_START_NO_MEMORY };
 
+/* The settings in force; one over them, for each that is given; and then all of them hold. */
 void rb_hs_start_begin(struct hs_start *start);
 /* `name` as in RUBY_HEAP_SAMPLE, or with an underscore for a hyphen. false: `error` says what is wrong. */
 bool rb_hs_start_read(struct hs_start *start, const char *name, const char *value);

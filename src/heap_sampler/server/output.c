@@ -223,8 +223,6 @@ begin_snapshot(unsigned flags)
     return snapshot;
 }
 
-static const volatile bool never;
-
 /* Ends the snapshot. */
 static int
 save(struct hs_output *output, struct hs_snapshot *snapshot, const volatile bool *cancelled)
@@ -246,7 +244,7 @@ rb_hs_output_save(struct hs_output *output, const char *suffix, unsigned flags, 
 {
     if (suffix) begin(output, suffix);
     struct hs_snapshot *snapshot = begin_snapshot(flags | HS_BY_ITSELF);
-    if (snapshot) rb_hs_snapshot_work(snapshot, stopping ? stopping : &never);
+    if (snapshot) rb_hs_snapshot_work(snapshot, stopping);
     return save(output, snapshot, NULL);
 }
 
@@ -281,7 +279,7 @@ save_last(uint64_t until_ns, int *raised)
     begin(&last.output, "");
     last.snapshot = rb_hs_snapshot_begin(HS_MAIN, HS_AT_EXIT | HS_MAY_HOLD_UP, 0);
     if (!last.snapshot) return ENOMEM;
-    rb_hs_snapshot_work(last.snapshot, &never);
+    rb_hs_snapshot_work(last.snapshot, NULL);
     int error = rb_hs_within(finish, 0, until_ns, raised);
     if (!error) return 0;
     last.cancelled = true;

@@ -6,7 +6,6 @@
 #include "heap_sampler/base/contract.h"
 #include "heap_sampler/server/service.h"
 #include "heap_sampler/memory/smaps.h"
-#include "heap_sampler/memory/account.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/base/memory.h"
@@ -48,18 +47,13 @@ rb_hs_periodic_halted_p(void)
 /* -- forced work before a profile of every=: diagnose= ----------------------------- */
 
 /*
- * What an object is that nothing refers to, only a major GC finds out.  A program
- * whose heap grows has few of them, since each one lets the heap grow further; so
- * one that leaks has fewest.  Before a profile of every= one is begun here if none
- * has ended since the profile before, and if the share pays for it.  Then the
- * profile has a heap walk, if one is due (heap_walk/launch.h).
+ * A program that leaks has few major GCs, since each one lets the heap grow further (doc/design.md, "A major GC before a
+ * periodic profile").
  *
  *     due       a safe point   steps, 5 ms between them     complete: the profile
  *      |--------------|-----|-----|-----|-----|-----|-----|--->
  *
- * The GC marks in steps of a millisecond or two; Ruby code runs between them.  Where
- * it is not complete after a while, or no safe point comes, the profile is written
- * all the same, and says so (forced.last).
+ * Where it is not complete after a while, or no safe point comes, the profile is written all the same.
  */
 enum {
     MARK_MS = 2000,             /* to wait for the end of marking, or half of every= */
@@ -197,7 +191,7 @@ short_p(bool *urgent)
     const struct hs_files *files = &rb_hs_files;
     struct hs_memory_limit limit;
     if (files->at_rss_bytes) {
-        uint64_t resident = rb_hs_resident_bytes();
+        uint64_t resident = rb_hs_memory_status("", "VmRSS");
         *urgent = true;         /* it concerns this process alone */
         snprintf(periodic.why, sizeof(periodic.why), ": its RSS is %.0f MiB", (double)resident / (1 << 20));
         return resident >= files->at_rss_bytes;

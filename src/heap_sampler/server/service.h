@@ -2,14 +2,10 @@
 #define HEAP_SAMPLER_SERVER_SERVICE_H
 /*
  * The sampler's thread: it listens on the control socket, answers its clients (client.h), and looks when a
- * periodic profile is due.
+ * periodic profile is due.  See doc/design.md, "Snapshots and files".
  *
- * The thread is unknown to Ruby, has all signals blocked, and its descriptors are
- * its own (base/report.h).  It answers what it can without the GVL, whatever
- * Ruby code does meanwhile; what needs the GVL waits for a safe point, 5 s at most,
- * and others are answered meanwhile, as they are while a child walks the heap or a
- * periodic profile is made.  fork leaves it behind: the child has a socket and a
- * thread of its own.  There is no thread where neither of both is wanted.
+ * The thread is unknown to Ruby, has all signals blocked, and its descriptors are its own.  fork leaves it
+ * behind: the child has a socket and a thread of its own.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,13 +39,7 @@ int rb_hs_start_thread(void *(*run)(void *), void *data);
  */
 int rb_hs_within(void (*function)(void), uint64_t gvl_ms, uint64_t until_ns, int *raised);
 
-/*
- * Profiles of every= and at-rss=.
- *
- * The service's thread looks what is due.  Each profile is made on a thread of its own, which ends
- * with it: the profile may wait for a safe point, a heap walk or a slow disk, and clients are answered meanwhile.  It
- * needs no GVL, so an idle or a busy server writes its profiles all the same.
- */
+/* -- profiles of every= and at-rss=, each on a thread of its own: periodic.c ---------------- */
 
 /* `wake` makes the service's thread look what is due, and starts it if there is none. [gvl] */
 void rb_hs_periodic_boot(void (*wake)(void));
@@ -69,18 +59,7 @@ uint64_t rb_hs_periodic_due(void);
 /* Begins the profile that is due. The service's thread. */
 void rb_hs_periodic_turn(uint64_t now_ns);
 
-/*
- * Where this process can be asked: the path of its socket,
- *
- *     ${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}}/ruby-heap-UID/PID-STARTTIME.sock
- *
- * UID is the effective user's, PID the process id in its own namespace, and
- * STARTTIME field 22 of /proc/PID/stat: a process that has got the same id later
- * has another one.  The folder belongs to the user alone (0700), and so does the
- * socket (0600).
- *
- * No MRI header.
- */
+/* -- the path of the socket, as doc/protocol.md has it: address.c. No MRI header. ------------ */
 
 /* The variables are read now, and never again: later Ruby code may change the environment at any moment. [gvl] */
 void rb_hs_address_boot(void);

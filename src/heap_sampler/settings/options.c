@@ -71,7 +71,7 @@ rb_hs_options_default(struct hs_options *options)
 static bool
 is_word(struct hs_text text, const char *words)
 {
-    struct hs_text rest = {words, (uint32_t)strlen(words)};
+    struct hs_text rest = hs_text_of(words);
     while (rest.len) {
         struct hs_text word = hs_text_cut(&rest, ' ');
         if (word.len == text.len && memcmp(word.ptr, text.ptr, word.len) == 0) return true;
@@ -229,7 +229,7 @@ expand(const char *pattern, const char *pid, const char *date, char *to, size_t 
         struct hs_text piece = {pattern, 1};
         if (*pattern == '%') {
             switch (*++pattern) {
-            case 'p': piece = (struct hs_text){pid, (uint32_t)strlen(pid)}; break;
+            case 'p': piece = hs_text_of(pid); break;
             case 't': piece = (struct hs_text){date, TIME_LEN}; break;
             case '%': break;
             default: return 0;
@@ -402,7 +402,7 @@ rb_hs_options_parse(struct hs_options *options, const char *text, char *error, s
     struct hs_options copy = *options;
 
     if (!text) return true;
-    struct hs_text rest = {text, (uint32_t)strlen(text)};
+    struct hs_text rest = hs_text_of(text);
     /* `off` wherever it stands is not undone by a setting beside it: putting
      * "off," in front of what a variable holds must switch off. */
     copy.files.on = rest.len > 0;

@@ -12,12 +12,7 @@
  *   standby                       no sampling yet: malloc is prepared, and the socket is open
  *
  * In one text the last of two equal settings wins, and `off` wins over all but
- * a later `on`.  Sizes and counts are decimal digits; a comma ends a value.
- *
- * Texts are read one over the other: RUBY_HEAP_SAMPLE, each --heap-sample of
- * RUBYOPT, each --heap-sample of the command line, and that of a script's #!
- * line.  A later text wins setting by setting, and switches sampling on unless
- * it contains `off`.
+ * a later `on`.  A comma ends a value.  doc/settings.md has the order of the texts.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -314,10 +314,10 @@ walked_profile(struct hs_profile *profile)
         TEXT("(not reached)"),
     };
     static const struct hs_retainer nodes[] = {
-        {.parent = 0, .kind = 15, .name = 16, .objects = 900},
-        {.parent = 0, .kind = 17, .name = 18, .klass = 12, .path = 6, .line = 1, .objects = 1},
-        {.parent = 1, .kind = 19, .name = 20, .klass = 12, .objects = 812, .folded = 811},
-        {.parent = 3, .kind = 15, .name = 21},
+        {.parent = 0, .kind = 15, .name = 16, .objects = 900, .entries = HS_NO_ENTRIES},
+        {.parent = 0, .kind = 17, .name = 18, .klass = 12, .path = 6, .line = 1, .objects = 1, .entries = HS_NO_ENTRIES},
+        {.parent = 1, .kind = 19, .name = 20, .klass = 12, .objects = 812, .folded = 811, .entries = HS_NO_ENTRIES},
+        {.parent = 3, .kind = 15, .name = 21, .entries = HS_NO_ENTRIES},
     };
     static const struct hs_part kept[] = {{0, 2, 0, {1, 100.4, 4016, 7e5}}, {0, 3, 0, {1, 49.6, 1984, 3e5}}, {1, 1, 0, {1, 150, 6000, 1e6}}, {3, 2, 0, {1, 6.25, 1000, 8e5}}};
 

@@ -4,6 +4,7 @@
 #include "tap.h"
 #include "heap_sampler/memory/account.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,10 +27,12 @@ gemfile(const char *environ, size_t length, const char *wanted)
 {
     struct hs_who who;
     int ends[2];
+    char path[64];
     memset(&who, 'x', sizeof(who));
     if (pipe(ends) != 0 || write(ends[1], environ, length) != (ssize_t)length) abort();
     close(ends[1]);
-    rb_hs_gemfile_of(ends[0], &who);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
+    rb_hs_gemfile_of(path, &who);
     close(ends[0]);
     is_text(who.gemfile, wanted, "the folder of the Gemfile");
 }
