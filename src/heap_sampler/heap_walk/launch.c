@@ -58,9 +58,9 @@ memory_refusal(struct hs_walk_child *child, bool by_itself)
     return into->room.kills_group ? HS_REFUSED_KILLS_GROUP : HS_REFUSED_SHORT_OF_MEMORY;
 }
 
-/* What the fork copies is an entry of the page tables for each page. At first a guess; later the CPU time of the last fork of many
- * pages, since a wall clock counts other programs, too, and a third for what is not measured. doc/design.md has the figures. */
-static uint64_t stop_ns_per_page = 128;
+/* What the fork copies is an entry of the page tables for each page. At first a guess; each fork of many pages leads half of the way
+ * to its CPU time and a third, since one measure may be far off, and a wall clock counts other programs, too (doc/design.md). */
+static uint64_t stop_ns_per_page = 160;
 
 static bool
 long_stop_p(const struct hs_walk_child *child)
@@ -131,7 +131,7 @@ rb_hs_retainers_fork(struct hs_walk_child *child, const struct hs_wanted *wanted
     uint64_t began = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     pid_t pid = clone_with_malloc();
     if (pid == 0) rb_hs_child_run(child, parent);
-    if (child->pages >= MEASURED_PAGES) stop_ns_per_page = (hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began) * 4 / 3 / child->pages + 1;
+    if (child->pages >= MEASURED_PAGES) stop_ns_per_page = (stop_ns_per_page + (hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began) * 4 / 3 / child->pages) / 2;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     child->pid = pid > 0 ? pid : 0;
     child->into->hold_up_ns = rb_hs_steady_ns() - child->begun_ns;
