@@ -59,7 +59,7 @@ rb_hs_budget_gc_due_p(const struct hs_budget *budget, uint64_t now_ns, uint32_t 
     double half = ppm / PPM / 2, paid_ns = (double)(now_ns - last_ns) * half;
     if (!ppm || 2 * paid_ns < price_ns) return false;
     if (paid_ns >= price_ns) return true;
-    return !rb_hs_budget_wait(budget, now_ns, ppm, price_ns) && !until_paid(budget, now_ns, half, budget->gc_ns + price_ns);
+    return !until_paid(budget, now_ns, half, budget->gc_ns + price_ns);
 }
 
 void
