@@ -258,6 +258,10 @@ named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hid
     assert_equal("@all of Log", named(leaves, ["root (VM)", "root (objects of C code)", "ivar @all of Log", "element [] of Array"]))
   end
 
+  test "blocks of at_exit are named where each of many retains what it refers to" do
+    assert_equal "(at_exit)", named(leaves("Import" => 20), ["root (at_exit)", "self self of block in Import#initialize", "ivar @rows of Import", "element [] of Array"])
+  end
+
   test "many variables of one class are one holder" do
     build = Build.new(interval: 4096)
     20.times { |line| build.row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 10, birth: line + 1) }

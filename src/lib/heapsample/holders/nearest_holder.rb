@@ -16,6 +16,8 @@ module HeapSample
     # One sample is chance: it may hang in something of which there are many.
     SAMPLES_LEAST = 2
     ENVIRONMENT = "environment"
+    # The root that has the blocks of at_exit: each of many retains what it refers to.
+    AT_EXIT = "(at_exit)"
     # What a block of ObjectSpace.define_finalizer retains is retained by that block, whatever the way below it.
     FINALIZER = "finalizer"
     # The VM's constant that leads to the local variables of the main program: these are meant.
@@ -151,7 +153,7 @@ module HeapSample
 
       places = (0...path.size).to_a.reverse
       collections(path, container).reverse.find { |at| !passed_over?(path, way, at) } || places.find { |at| single?(path, at) } || places.find { |at| first_of_list?(path, at) } ||
-        path.index { |edge| edge.written? && !edge.passed_through? && edge.name != MAIN } || path.index { |edge| !edge.root? && !edge.passed_through? } || 0
+        path.index { |edge| edge.name == AT_EXIT } || path.index { |edge| edge.written? && !edge.passed_through? && edge.name != MAIN } || path.index { |edge| !edge.root? && !edge.passed_through? } || 0
     end
 
     # Indexes of references to collections and lists; +container+: the last leads to one.
