@@ -206,10 +206,9 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     assert_walks(<<~'RUBY')
       $kept = Array.new(400_000) { "retained " * 10 }      # 50 MB
       work_on(5) { garbage }
-      made = walks                                          # profiles may have been due while it grew
-      assert_operator made, :>=, 2
-      work_on(5) { garbage }
-      assert_equal made, walks
+      assert_operator walks, :>=, 2
+      # It grows no further, so walks end, though the growth may be seen late on a busy machine.
+      assert(6.times.any? { made = walks; work_on(5) { garbage }; made == walks }, "walks go on: #{walks}")
     RUBY
   end
 

@@ -203,8 +203,14 @@ read(diagnosis.first.lines)
 place = HeapSample::Place.new("exercise.rb", 1, nil)
 row = loaded.table.max_by { |one| one[HeapSample::Columns::INUSE_SPACE] }
 lines = [2, 1].map { |times| HeapSample::LineGrowth.new(place).tap { |line| [*Array.new(times) { line.came(loaded, row, 0) }, line.was_there(row), line.is_still_there(row)] } }
-lines.each { |line| [line.holder = nil, read(line), line.to_h(stacks: true) { |bytes| bytes * 2 }] }
-HeapSample::Finding.all(lines) { |holder| holder.to_s }.each { |finding| [read(finding), finding.to_h { |bytes| bytes * 2 }] }
+walks = HeapSample::Walks.new(known, -> { known })
+local = HeapSample::Edge.new("local kept of Object#work", "local")
+of_local = HeapSample::NearestHolder::Answer.new(local, [HeapSample::Edge.new("(threads)", "root"), local], 1.0, 1.0, 2, 2, 2)
+[read(walks), walks.entries(known.nearest_holder.of(known.holders.all)), walks.local_held?(place, of_local), HeapSample::Walks.of(series)]
+read(HeapSample::Walks::Entries.new(1, 20, nil, Time.now, 0.0))
+HeapSample::Walks::Entries.new(1, 20, nil, Time.now, 0.0).then { |entries| [entries.grew?(8), entries.sentences(HeapSample::Layout.new)] }
+lines.each { |line| [line.holder = line.partly = line.walks = nil, read(line), line.to_h(stacks: true) { |bytes| bytes * 2 }] }
+HeapSample::Finding.all(lines) { |holder| holder.to_s }.each { |finding| [read(finding), finding.grows_without_limit?(8), finding.to_h { |bytes| bytes * 2 }] }
 
 # A leak that ended: more points than this process has major GCs.
 points = Array.new(60) { |at| HeapSample::Verdict::Point.new(60.0 * at, 1000 * at, 1_000_000 + 50_000 * [at, 30].min) }

@@ -43,7 +43,7 @@ module HeapSample
 
     # Did its entries grow as those of no cache do: by this factor, with none removed, and without a limit?
     def grows_without_limit?(factor)
-      entries&.grew?(factor) && entries.bound.nil? && (entries.gone ? entries.none_removed? : oldest_kept?)
+      !entries.nil? && entries.grew?(factor) && entries.bound.nil? && (entries.gone ? entries.none_removed? : oldest_kept?)
     end
 
     # The part of the bytes that the holder retains, at least, as the walk found it.
