@@ -81,7 +81,7 @@ class Run
     "(no #{name})"
   end
 
-  def report = (read("report") + read("output")).gsub(@folder, "FOLDER")
+  def report = (read("report") + read("output")).gsub(@folder, "FOLDER").gsub(@folder.gsub(/\d+/, ""), "FOLDER")
 
   def stop
     @client&.stop

@@ -101,7 +101,7 @@ module HeapSample
     private
 
     # Is it the block of one object, which grows as a container or a buffer does?
-    def container?(held) = held.row[Columns::MALLOC] && @holders.linked(held.node) == 1
+    def container?(held) = held.row[Columns::MALLOC] && @holders.linked(held.node) == 1 && held.estimate.objects < 2
 
     # Sums of [node, Estimate], by the nodes that the block names for a node.
     def sum_by(estimates)
