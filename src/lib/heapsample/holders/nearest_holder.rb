@@ -153,7 +153,8 @@ module HeapSample
 
       places = (0...path.size).to_a.reverse
       collections(path, container).reverse.find { |at| !passed_over?(path, way, at) } || places.find { |at| single?(path, at) } || places.find { |at| first_of_list?(path, at) } ||
-        path.index { |edge| edge.name == AT_EXIT } || path.index { |edge| edge.written? && !edge.passed_through? && edge.name != MAIN } || path.index { |edge| !edge.root? && !edge.passed_through? } || 0
+        path.index { |edge| edge.name == AT_EXIT } ||
+        path.index { |edge| edge.written? && !edge.passed_through? && edge.name != MAIN } || path.index { |edge| !edge.root? && !edge.passed_through? } || 0
     end
 
     # Indexes of references to collections and lists; +container+: the last leads to one.
