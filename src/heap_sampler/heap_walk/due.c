@@ -47,7 +47,7 @@ rb_hs_walk_due_p(bool for_files, uint32_t ppm, bool short_of_memory)
     if (rb_hs_forced_wait(ppm)) return false;
     if (!need->walk_ns && rb_hs_forced_walk_wait(ppm) <= SOON_S * (1000 * HS_MS_NS)) return true;
     if (bytes > need->bytes + need->bytes / PARTS + SLACK || rb_hs_memory_rises_p(need->walk_ns)) return true;
-    return !need->near_limit && (!need->walk_ns || bytes > need->bytes) && (short_of_memory || near_limit_p());
+    return !need->near_limit && (short_of_memory || near_limit_p());
 }
 
 void

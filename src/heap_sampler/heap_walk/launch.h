@@ -83,7 +83,7 @@ void rb_hs_retainers_after_fork(void);
  *
  *     the first   as soon as the share pays for it within a minute
  *     growth      more is in use than at the last walk, or the major GCs since then left more alive than those before
- *     short       two fifths of the memory limit are used: once, if anything was added since the last walk
+ *     short       two fifths of the memory limit are used: once
  *
  * All wait until what was forced before is paid for.  What the walk costs is paid for afterwards: its child is nice.
  */

@@ -7,7 +7,7 @@ class DemoTest < ExampleTest
     last = example("demo", {}).lines.last(6).map(&:strip)
     leak = line_of("@orders[id] = ", "demo/leaky.rb")
     # On a busy machine the work is not even, and growth is called no leak yet.
-    [/\A(?:Leak \(likely\)|Grows \(certain\))/, /\ALine: +\S*leaky\.rb:#{leak}\b/, /\ARetained by: +@orders of class Ticket::Cache\z/, /\ARate: +\+/, /\ANext: /,
+    [/\A(?:Leak \((?:confirmed|likely)\)|Grows \(certain\))/, /\ALine: +\S*leaky\.rb:#{leak}\b/, /\ARetained by: +@orders of class Ticket::Cache\z/, /\ARate: +\+/, /\ANext: /,
      %r{\APage: +build/demo/leaky\.html\z}].zip(last) { |wanted, line| assert_match wanted, line }
     assert_operator File.size("#{TOP}/build/demo/leaky.html"), :>, 100_000
   end
