@@ -9,13 +9,15 @@
 #include <string.h>
 
 enum { SOON_S = 60,             /* a first walk is cheap if the share pays for it within this time */
+       START_S = 60,            /* while a young process fills its heap, a walk would cost a share that a later one needs */
        PARTS = 32,              /* memory has grown if it is larger by this part, */
        SLACK = 16 << 20,        /* and by what malloc(3) gives to young objects before a GC */
        LIMIT_PERCENT = 40 };    /* of the memory limit are much: where one process uses half, a walk has no room for its copy */
 
 /* Of the walks for profiles of every= and at-rss=, and of those for clients. A thread that makes a profile, and the GVL's. */
 static struct need {
-    uint64_t bytes;             /* in use at the last walk; before the first, when it was looked at first; 0: never */
+    uint64_t bytes;             /* in use at the last walk; before the first, when the process had started; 0: it was not looked at */
+    uint64_t looked;            /* in use at the last look */
     uint64_t walk_ns;           /* when that ended, by rb_hs_steady_ns(); 0: none was made */
     bool near_limit;            /* then */
 } needs[2];
@@ -38,22 +40,41 @@ near_limit_p(void)
     return rb_hs_memory_limit_read("", LIMIT_PERCENT, &limit) && !limit.machine && limit.used >= limit.bytes / 100 * LIMIT_PERCENT;
 }
 
+static bool
+larger_p(uint64_t before, uint64_t now)
+{
+    return now > before + before / PARTS + SLACK;
+}
+
+static bool
+young_p(void)
+{
+    rb_hs_lock();
+    bool young = rb_hs_forced().of_ns < START_S * (1000 * HS_MS_NS);
+    rb_hs_unlock();
+    return young;
+}
+
 bool
 rb_hs_walk_due_p(bool for_files, uint32_t ppm, bool short_of_memory)
 {
     struct need *need = &needs[for_files];
     uint64_t bytes = bytes_in_use();
-    if (!need->bytes) need->bytes = bytes;
+    bool starts = !need->walk_ns && larger_p(need->looked, bytes) && young_p();
+    need->looked = bytes;
+    if (starts || !need->bytes) need->bytes = bytes;
     if (rb_hs_forced_wait(ppm)) return false;
-    if (!need->walk_ns && rb_hs_forced_walk_wait(ppm) <= SOON_S * (1000 * HS_MS_NS)) return true;
-    if (bytes > need->bytes + need->bytes / PARTS + SLACK || rb_hs_memory_rises_p(need->walk_ns)) return true;
+    if (!starts) {
+        if (!need->walk_ns && rb_hs_forced_walk_wait(ppm) <= SOON_S * (1000 * HS_MS_NS)) return true;
+        if (larger_p(need->bytes, bytes) || rb_hs_memory_rises_p(need->walk_ns)) return true;
+    }
     return !need->near_limit && (short_of_memory || near_limit_p());
 }
 
 void
 rb_hs_walk_made(bool for_files)
 {
-    needs[for_files] = (struct need){bytes_in_use(), rb_hs_steady_ns(), near_limit_p()};
+    needs[for_files] = (struct need){.bytes = bytes_in_use(), .walk_ns = rb_hs_steady_ns(), .near_limit = near_limit_p()};
 }
 
 void

@@ -5,11 +5,13 @@
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
+#include "heap_sampler/base/proc.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -59,13 +61,24 @@ memory_refusal(struct hs_walk_child *child, bool by_itself)
 }
 
 /* What the fork copies is an entry of the page tables for each page. At first a guess; each fork of many pages leads half of the way
- * to its CPU time and a third, since one measure may be far off, and a wall clock counts other programs, too (doc/design.md). */
-static uint64_t stop_ns_per_page = 160;
+ * to twice its CPU time, since one measure may be far off, and a wall clock counts other programs, too (doc/design.md). */
+static uint64_t stop_ns_per_page = 200;
+
+/* Threads of the machine that want a processor, for each processor; at least 1. */
+static double
+demand_for_processors(void)
+{
+    char text[64];
+    unsigned running;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (!rb_hs_proc_read("/proc/loadavg", text, sizeof(text)) || sscanf(text, "%*s %*s %*s %u/", &running) != 1) return 1;
+    return running > processors && processors > 0 ? (double)running / (double)processors : 1;
+}
 
 static bool
 long_stop_p(const struct hs_walk_child *child)
 {
-    child->into->stop_estimate_ns = child->pages * stop_ns_per_page;
+    child->into->stop_estimate_ns = (uint64_t)((double)(child->pages * stop_ns_per_page) * demand_for_processors());
     return child->into->stop_estimate_ns > STOP_MOST_MS * HS_MS_NS;
 }
 
@@ -131,7 +144,7 @@ rb_hs_retainers_fork(struct hs_walk_child *child, const struct hs_wanted *wanted
     uint64_t began = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     pid_t pid = clone_with_malloc();
     if (pid == 0) rb_hs_child_run(child, parent);
-    if (child->pages >= MEASURED_PAGES) stop_ns_per_page = (stop_ns_per_page + (hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began) * 4 / 3 / child->pages) / 2;
+    if (child->pages >= MEASURED_PAGES) stop_ns_per_page = (stop_ns_per_page + (hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began) * 2 / child->pages) / 2;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     child->pid = pid > 0 ? pid : 0;
     child->into->hold_up_ns = rb_hs_steady_ns() - child->begun_ns;

@@ -343,7 +343,7 @@ class SentencesTest < Test
   end
 
   test "too few points have the number, how many are needed, and how long that takes" do
-    assert(text_of(:unknown).include?("Cannot tell: 10 points so far, and 17 are needed; about 7 min 0 s more. The line that grew most so far is cart.rb:12 `Cart#add` (+5.0 MiB)."), text_of(:unknown))
+    assert(text_of(:unknown).include?("Cannot tell: 10 points so far, and 17 are needed; about 7 min 0 s more. The line that grew most so far is cart.rb:12 `Cart#add` (+6.0 MiB)."), text_of(:unknown))
     assert(text_of(:first).include?("Cannot tell: 1 point so far, and 17 are needed."), text_of(:first))
     assert(text_of(:sparse_malloc).include?("8 points so far, and 17 are needed; about 9 min 0 s more."), text_of(:sparse_malloc))
   end

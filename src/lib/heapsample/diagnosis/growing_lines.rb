@@ -3,6 +3,8 @@
 module HeapSample
   # Which lines of code added to the memory that major GCs left alive: by the samples of the first profile of the time that
   # is judged, and of the last one. With one profile alone, by what was allocated in that time and is still there.
+  #
+  # Where there are few major GCs, the last heap walk counts as one, for it reaches what a major GC leaves alive.
   class GrowingLines
     # Lines that are kept.
     MOST = 50
@@ -16,6 +18,8 @@ module HeapSample
     ONCE = /\AKernel#require(?:_relative)?\z/
     # Of code that was loaded at once, such a part was allocated in one part of the time.
     AT_ONCE = 0.7
+    # Few major GCs: growth is judged over such a part of the profiled time, at least; it starts in as much.
+    TIME_LEAST = 0.25
 
     # LineGrowths, the largest first.
     attr_reader :lines
@@ -23,11 +27,12 @@ module HeapSample
     attr_reader :seconds
 
     # +members+: an Array of Series, of processes that run the same code; +from+: a Time from which on growth is judged.
-    def initialize(members, from:)
+    # +few+: there are too few major GCs for a verdict; growth is judged from one that is early enough.
+    def initialize(members, from:, few: false)
       @from = from
       @all = {}
       @seconds = 0.0
-      members.each { |series| read(series) }
+      members.each { |series| few ? read_few(series) : read(series) }
       @lines = chosen
     end
 
@@ -37,7 +42,7 @@ module HeapSample
     private
 
     def read(series)
-      last = series.infos.rindex { |info| info.reason != "exit" } || (series.size - 1)
+      last = last_of(series)
       first = series.infos.index { |info| info.taken >= @from }
       first = nil if first && first >= last
       from, to = bounds(series.infos, first, last)
@@ -52,7 +57,43 @@ module HeapSample
 
         line.came(later, row, part(birth, from.gc, to.gc)) if birth < to.gc
       end
-      holders(series, from)
+      holders(series, from.gc)
+    end
+
+    # By one profile: what was allocated for a while, and was alive at the last major GC, or at a heap walk after it.
+    def read_few(series)
+      later = series[last_of(series)]
+      to = later.info.majors.reverse.find { |major| major.gc <= later.info.last_major_gc.to_i }
+      walked = series.walks&.last
+      walked = nil if walked && to && walked.info.taken < to.time
+      later, end_gc, time = walked ? [walked, walked.info.gc_count, walked.info.taken] : [later, to&.gc, to&.time]
+      from_gc, from_time = (start(series, later.info, end_gc, time) if time)
+      return unless from_gc
+
+      @seconds = [@seconds, time - from_time].max.to_f
+      reached = reached(walked) if walked
+      each(later) { |line, row, birth| line.came(later, row, part(birth, from_gc, end_gc)) if birth >= from_gc && birth < end_gc && (reached.nil? || reached[row]) }
+      holders(series, from_gc)
+    end
+
+    # The GC from which on allocations are looked at, and a time before which it began; nil if there is none. It is the first one
+    # after the start of the program.
+    def start(series, info, end_gc, time)
+      begun = [*series.infos.map { |one| [one.gc_count, one.taken] }, *info.majors.map { |major| [major.gc, major.time] }]
+      least = TIME_LEAST * (time - begun.map(&:last).min)
+      begun.select! { |gc, at| gc < end_gc && at <= time - least }
+      started, starting = begun.sort_by { |gc, at| [gc, at] }.partition { |_, at| at >= begun.map(&:last).min + least }
+      started.first || starting.last
+    end
+
+    # The index of the last profile, without that of the exit.
+    def last_of(series) = series.infos.rindex { |info| info.reason != "exit" } || (series.size - 1)
+
+    # The rows most of which a walk reached.
+    def reached(profile)
+      rows = Hash.new(0.0).compare_by_identity
+      profile.holders.each { |held| rows[held.row] += Roots.silent?(profile.holders.path(held.node).first.name) ? -held.space : held.space }
+      rows.select { |_, space| space.positive? }
     end
 
     # Two major GCs: what was allocated between them, and is there, came.
@@ -79,9 +120,9 @@ module HeapSample
     end
 
     # Gives lines what retains them, as the last walk found it.
-    def holders(series, from)
+    def holders(series, from_gc)
       walks = series.walks or return
-      holders = LineHolders.new(walks, from.gc)
+      holders = LineHolders.new(walks, from_gc)
       @all.each_value { |line| holders.add_to(line) if line.certain? && line.holder.nil? && line.partly.nil? }
     end
 

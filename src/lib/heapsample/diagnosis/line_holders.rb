@@ -30,11 +30,11 @@ module HeapSample
 
     # Gives a line its holder, or what retains a part of it.
     def add_to(line)
-      rows = by_line[line.place] || older[line.place] or return
+      rows = rows(line) or return
       line.walks = @walks
       told = @nearest.of_rows(rows, told: true)
       guess = told && guess?(told, line) ? told : nil
-      known = told if told && !guess && (told.samples >= SAMPLES_LEAST || told.objects < SAMPLES_LEAST)
+      known = alive(told, line) if told && !guess && (told.samples >= SAMPLES_LEAST || told.objects < SAMPLES_LEAST)
       return line.holder = known if known && known.share >= SHARE_LEAST
 
       line.holder = (of_owner(line) if told.nil? || guess) || lost(rows, guess)
@@ -43,8 +43,18 @@ module HeapSample
 
     private
 
-    def by_line = @by_line ||= group(@walks.last.table.select { |row| row[Columns::BIRTH_GC].to_i >= @from })
-    # What lines had allocated before growth is judged: of a walk that is older than that, this is all.
+    # Ruby's objects to which no reference leads are free by now. Where they are nearly all, what the line allocated before has
+    # the holder; else the share is of the others.
+    def rows(line)
+      rows = by_line[line.place]
+      rows && (line.function || @nearest.of_rows(rows, told: true)&.then { |answer| answer.share >= PART_LEAST }) ? rows : older[line.place]
+    end
+
+    def alive(answer, line) = line.function ? answer : answer.dup.tap { |one| one.share = one.share_of_told }
+
+    def by_line = @by_line ||= group(@walks.last.table.select { |row| row[Columns::BIRTH_GC].to_i >= @from }).select { |_, rows| enough?(rows) }
+    def enough?(rows) = rows.sum { |row| row[Columns::INUSE_SAMPLES] } >= SAMPLES_LEAST
+    # What lines had allocated before growth is judged: of a walk that is older than that, this is all, or nearly all.
     def older = @older ||= group(@walks.last.table)
 
     def group(rows)

@@ -125,7 +125,7 @@ module HeapSample
     # What grows, by the samples: Array of Finding, the largest first.
     def findings = @findings ||= find
     # GrowingLines of the members that are judged.
-    def lines = @lines ||= GrowingLines.new(judged, from: judged_from)
+    def lines = @lines ||= GrowingLines.new(judged, from: judged_from, few: unknown?)
 
     # Where threads or fibers were created of which there are more: an Alive::Change; nil if that is not known.
     def created
@@ -209,8 +209,10 @@ module HeapSample
     # Are there points enough of what is counted after major GCs, and no evidence?
     def level?(counts) = [:slots, :malloc].filter_map { |kind| counts[kind] }.then { |both| both.any? && both.all? { |count| count.verdict.enough? } }
 
+    def unknown? = growing.empty? && !level?(counts)
+
     def find_state
-      return level?(counts) ? :none : :unknown if growing.empty?
+      return unknown? ? :unknown : :none if growing.empty?
 
       state = OF_COUNT.fetch(growing.first.state)
       state == :likely && confirmed? ? :confirmed : state
