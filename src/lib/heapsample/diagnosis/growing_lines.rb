@@ -52,10 +52,11 @@ module HeapSample
       early = series[first] if first
       later = series[last]
       early&.then { |profile| each(profile) { |line, row, birth| line.was_there(row) if birth < from.gc } }
+      part = parts(later.info, from.gc, to.gc)
       each(later) do |line, row, birth|
         next (line.is_still_there(row) if early) if birth < from.gc
 
-        line.came(later, row, part(birth, from.gc, to.gc)) if birth < to.gc
+        line.came(later, row, part.call(birth)) if birth < to.gc
       end
       holders(series, from.gc)
     end
@@ -67,19 +68,21 @@ module HeapSample
       walked = series.walks&.last
       walked = nil if walked && to && walked.info.taken < to.time
       later, end_gc, time = walked ? [walked, walked.info.gc_count, walked.info.taken] : [later, to&.gc, to&.time]
-      from_gc, from_time = (start(series, later.info, end_gc, time) if time)
+      from_gc, from_time = (start(later.info, end_gc, time) if time)
       return unless from_gc
 
       @seconds = [@seconds, time - from_time].max.to_f
       reached = reached(walked) if walked
-      each(later) { |line, row, birth| line.came(later, row, part(birth, from_gc, end_gc)) if birth >= from_gc && birth < end_gc && (reached.nil? || reached[row]) }
+      part = parts(later.info, from_gc, end_gc)
+      each(later) { |line, row, birth| line.came(later, row, part.call(birth)) if birth >= from_gc && birth < end_gc && (reached.nil? || reached[row]) }
       holders(series, from_gc)
     end
 
-    # The GC from which on allocations are looked at, and a time before which it began; nil if there is none. It is the first one
+    # The GC from which on allocations are looked at, and when it began; nil if there is none. It is the first one
     # after the start of the program.
-    def start(series, info, end_gc, time)
-      begun = [*series.infos.map { |one| [one.gc_count, one.taken] }, *info.majors.map { |major| [major.gc, major.time] }]
+    def start(info, end_gc, time)
+      begun = (info.gc_times || []).map { |one| [one.gc, one.time] }
+      begun = info.majors.map { |major| [major.gc, major.time] } if begun.empty?
       least = TIME_LEAST * (time - begun.map(&:last).min)
       begun.select! { |gc, at| gc < end_gc && at <= time - least }
       started, starting = begun.sort_by { |gc, at| [gc, at] }.partition { |_, at| at >= begun.map(&:last).min + least }
@@ -105,7 +108,15 @@ module HeapSample
       [from, to] if from && to && from.gc < to.gc
     end
 
-    def part(birth, from, to) = ((birth - from) * LineGrowth::PARTS / (to - from)).clamp(0, LineGrowth::PARTS - 1)
+    # Makes of a GC count the part of the time between two GCs to which it belongs.
+    def parts(info, from, to)
+      times = info.gc_times
+      began, ended = [from, to].map { |gc| times&.born(gc)&.first&.to_f || gc }
+      lambda do |birth|
+        at = (times&.born(birth)&.then { |both| both.all? && both.sum(&:to_f) / 2 }) || birth
+        ((at - began) * LineGrowth::PARTS / (ended - began)).floor.clamp(0, LineGrowth::PARTS - 1)
+      end
+    end
 
     # Yields the LineGrowth of each row that is in use, the row, and its GC count.
     def each(profile)

@@ -30,41 +30,57 @@ module HeapSample
 
     # Gives a line its holder, or what retains a part of it.
     def add_to(line)
-      rows = rows(line) or return
+      held = held(line) or return
       line.walks = @walks
-      told = @nearest.of_rows(rows, told: true)
+      told = @nearest.of(held, told: true)
       guess = told && guess?(told, line) ? told : nil
-      known = alive(told, line) if told && !guess && (told.samples >= SAMPLES_LEAST || told.objects < SAMPLES_LEAST)
+      known = told if told && !guess && (told.samples >= SAMPLES_LEAST || told.objects < SAMPLES_LEAST)
       return line.holder = known if known && known.share >= SHARE_LEAST
 
-      line.holder = (of_owner(line) if told.nil? || guess) || lost(rows, guess)
+      line.holder = (of_owner(line) if told.nil? || guess) || lost(held, guess)
       line.partly = known if known&.kept? && known.share >= PART_LEAST && !line.holder&.told? && !line.lost?
     end
 
     private
 
-    # Ruby's objects to which no reference leads are free by now. Where they are nearly all, what the line allocated before has
-    # the holder; else the share is of the others.
-    def rows(line)
-      rows = by_line[line.place]
-      rows && (line.function || @nearest.of_rows(rows, told: true)&.then { |answer| answer.share >= PART_LEAST }) ? rows : older[line.place]
+    # Holders::Held of a line. Where the walk reached nearly nothing of it, or is older than what grows, what the line allocated
+    # before has the holder: in the later half of the time before the walk, else in all of it.
+    def held(line)
+      all = [@from, recent, 0].lazy.filter_map { |from| since(from)[line.place]&.then { |rows| held_of(rows, line) } }
+      all.find { |held| line.function || @nearest.of(held, told: true)&.then { |answer| answer.share >= PART_LEAST } } || since(0)[line.place]&.then { |rows| held_of(rows, line) }
     end
 
-    def alive(answer, line) = line.function ? answer : answer.dup.tap { |one| one.share = one.share_of_told }
+    # Without objects that no major GC found alive and that the walk did not reach: these are garbage.
+    def held_of(rows, line)
+      held = rows.flat_map { |row| by_row.fetch(row, []) }
+      return held if line.function
 
-    def by_line = @by_line ||= group(@walks.last.table.select { |row| row[Columns::BIRTH_GC].to_i >= @from }).select { |_, rows| enough?(rows) }
-    def enough?(rows) = rows.sum { |row| row[Columns::INUSE_SAMPLES] } >= SAMPLES_LEAST
-    # What lines had allocated before growth is judged: of a walk that is older than that, this is all, or nearly all.
-    def older = @older ||= group(@walks.last.table)
+      held.reject { |one| one.row[Columns::BIRTH_GC].to_i >= @walks.last.info.last_major_gc.to_i && Roots.silent?(@walks.last.holders.path(one.node).first.name) }
+    end
 
-    def group(rows)
-      keys = Keys.new(@walks.last, :line)
-      rows.select { |row| row[Columns::INUSE_OBJECTS].positive? }.group_by { |row| keys.of(row) }
+    def by_row = @by_row ||= @walks.last.holders.each_with_object({}.compare_by_identity) { |held, rows| (rows[held.row] ||= []) << held }
+
+    # By line, what was allocated from a GC on. One sample is no sign of a holder, but for all of a line.
+    def since(gc)
+      (@since ||= {})[gc] ||= begin
+        keys = Keys.new(@walks.last, :line)
+        rows = @walks.last.table.select { |row| row[Columns::INUSE_OBJECTS].positive? && row[Columns::BIRTH_GC].to_i >= gc }
+        rows.group_by { |row| keys.of(row) }.select { |_, same| gc.zero? || same.sum { |row| row[Columns::INUSE_SAMPLES] } >= SAMPLES_LEAST }
+      end
+    end
+
+    # The GC at half of the time before the walk.
+    def recent
+      @recent ||= begin
+        times = @walks.last.info.gc_times.to_a
+        half = times.first && (times.first.time + ((@walks.last.info.taken - times.first.time) / 2))
+        times.find { |begun| begun.time >= half }&.gc || 0
+      end
     end
 
     # That no reference was found to most of it, a guess being none; nil if one was.
-    def lost(rows, guess)
-      most = @nearest.of_rows(rows)
+    def lost(held, guess)
+      most = @nearest.of(held)
       most if most && most.path.first.name == Roots::NOT_REACHED && most.share + (guess&.share || 0) >= LOST_LEAST && most.samples >= SAMPLES_LEAST
     end
 
@@ -87,6 +103,6 @@ module HeapSample
     end
 
     # References by the class of the object that has the memory.
-    def by_class = @by_class ||= @walks.last.holders.of(by_line.values.flatten(1)).group_by(&:class_name)
+    def by_class = @by_class ||= @walks.last.holders.of(since(@from).values.flatten(1)).group_by(&:class_name)
   end
 end
