@@ -194,11 +194,31 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     RUBY
   end
 
+  # A walk would be paid for before the first profile.
+  def test_the_first_walk_waits_until_a_young_process_has_filled_its_heap
+    assert_with_profiles(<<~'RUBY')
+      filled = []
+      4.times do |profiles|
+        filled << Array.new(80) { "-" * (1 << 20) }
+        $enough = ->(infos) { infos.size > profiles }
+        work_until { "garbage " * 20 }
+      end
+      assert_equal [nil], infos.first(4).map(&:walk).uniq
+      $enough = ->(infos) { infos.any? { |info| info.walk && !info.walk.refused } }
+      work_until { "garbage " * 20 }
+      assert_operator infos.index(&:walk), :<=, 6
+    RUBY
+  end
+
   # The share would pay for a walk before each profile.
   def test_a_process_that_does_not_grow_gets_no_further_walk
     assert_walks(<<~'RUBY')
+      # The program grew while it loaded what reads profiles.
+      work_on(5) { garbage }
+      before = walks
       work_on(8) { garbage }
-      assert_equal [1, 1], [walks, infos.last.forced.walks]
+      assert_equal [before, before], [walks, infos.last.forced.walks]
+      assert_operator before, :<=, 2
     RUBY
   end
 

@@ -108,6 +108,21 @@ class DiagnosisTest < Test
     assert(part.include?("Most of it is from /srv/app/cart.rb:12 `Cart#add`, at least 40.0% of which `ALL` retains.") && part.include?("1. `ALL` retains at least 40.0% of +"), part)
   end
 
+  test "with few major GCs, growth is what was allocated after the start and a walk reached" do
+    few = series(3) { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, OTHER, 1, 400); kept(build, LEAK, minute, 16, from: 2); build.row(CHURN, "Array", birth: 25, inuse: 40) }} }
+    found = walked(few, {8 => ["constant REPORTS"], 12 => LIST, 9 => nil}).diagnosis
+    assert_equal([:unknown, [12], "ALL"], [found.state, found.findings.map { |finding| finding.line.subject.line }, found.findings.first.holder.to_s])
+    assert(flat(found.text).include?("The line that grew most so far is /srv/app/cart.rb:12 `Cart#add` (+1.0 MiB), retained by `ALL`."), flat(found.text))
+  end
+
+  test "what the walk did not reach and no major GC found alive is garbage, and makes no holder's part smaller" do
+    {30 => 0.6, 15 => 1.0}.each do |last_major, part|
+      gc = {"last_major_gc" => last_major, "last_major_ns" => 1}
+      few = series(3) { |minute| {slots: 20 + minute, gc: {"count" => minute * EACH, "major" => minute, **gc}, rows: ->(build) { kept(build, LEAK, minute, 16) }} }
+      assert_close(part, first_line(walked(few, {12 => {LIST => 0.6, nil => 0.4}})).holder.share, 1e-6)
+    end
+  end
+
   test "a word on a machine stack or on the stack of C code is no holder" do
     [["root (machine stack)", "root (machine stack)"], ["root (threads)", "data thread of Ractor", "stack C stack of Thread", "element [] of Array"]].each do |guess|
       found = walked(leaking(20), {5 => guess}).diagnosis
