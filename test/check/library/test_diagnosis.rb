@@ -108,6 +108,14 @@ class DiagnosisTest < Test
     assert(part.include?("Most of it is from /srv/app/cart.rb:12 `Cart#add`, at least 40.0% of which `ALL` retains.") && part.include?("1. `ALL` retains at least 40.0% of +"), part)
   end
 
+  test "where counts say that it grows and no line is certain, the most probable one is named" do
+    rows = ->(build) { [[LEAK, 105, 4], [OTHER, 150, 2]].each { |stack, birth, samples| build.row(stack, "String", birth: birth, inuse: samples) } }
+    thin = series(20) { |minute| {slots: 20 + minute, rows: (rows if minute > 15)} }
+    found = walked(thin, {12 => LIST}).diagnosis
+    assert_equal([:likely, [12], "ALL"], [found.state, found.findings.map { |finding| finding.line.subject.line }, found.findings.first.holder.to_s])
+    refute_predicate(found.findings.first.line, :certain?)
+  end
+
   test "with few major GCs, growth is what was allocated after the start and a walk reached" do
     few = series(3) { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, OTHER, 1, 400); kept(build, LEAK, minute, 16, from: 2); build.row(CHURN, "Array", birth: 25, inuse: 40) }} }
     found = walked(few, {8 => ["constant REPORTS"], 12 => LIST, 9 => nil}).diagnosis

@@ -216,6 +216,8 @@ class WhyTest < Test
     assert_equal("BADGES", named(leaves, ["constant BADGES", "value {} value of Hash ~60", "ivar @issues of Repo ~60", "element [] of Array"])) # Repos are too few to be sampled
     assert_equal("@log of Room", named(leaves, ["constant ROOMS", "value {} value of Hash ~5", "ivar @log of Room ~5", "element [] of Array"]))
     assert_equal("@head of Queue", named(leaves, ["constant JOBS", "ivar @head of Queue ×900", "ivar @job of Node"]))
+    # A Proc that was composed with the one before: its code is no list that was written.
+    assert_equal("@undo of Bookings", named(leaves, ["constant BOOKINGS", "ivar @undo of Bookings", "code code of Proc#>> ×900", "local booking of Bookings#book"]))
     failures = ["ivar @last_error of Poller", "ivar cause of Poller::Failed ×900", "ivar mesg of Poller::Failed"]
     main = ["constant TOPLEVEL_BINDING", "environment locals outside of <main>", "local local poller of <main>"]
     assert_equal("@last_error of Poller", named(leaves("Poller::Failed" => 40), [*main, *failures]))

@@ -134,11 +134,12 @@ module HeapSample
     def holders(series, from_gc)
       walks = series.walks or return
       holders = LineHolders.new(walks, from_gc)
-      @all.each_value { |line| holders.add_to(line) if line.certain? && line.holder.nil? && line.partly.nil? }
+      @all.each_value { |line| holders.add_to(line) if line.probable? && line.holder.nil? && line.partly.nil? }
     end
 
     def chosen
-      grown = @all.values.select { |line| line.certain? && line.stays? && (line.function || !Keys.machinery?(line.place)) && !page_list?(line) && !loaded?(line) && !line.table_only? }
+      grown = @all.values.select { |line| line.probable? && line.stays? && (line.function || !Keys.machinery?(line.place)) && !page_list?(line) && !loaded?(line) && !line.table_only? }
+      grown = grown.select(&:certain?).then { |certain| certain.any? ? certain : grown }
       least = PART_LEAST * grown.sum(&:space)
       grown.select { |line| line.space >= least }.sort_by { |line| -line.space }.first(MOST)
     end

@@ -8,6 +8,8 @@ module HeapSample
     PARTS = 3
     # Standard deviations from which growth is more than sampling explains.
     CERTAIN = 2.4
+    # The same where no line is certain by itself, though counts say that the process grows: 19 times in 20.
+    PROBABLE = 1.65
     # Growth by fewer objects than these is a container that is replaced by a larger one.
     CONTAINER = 16
     # What stays has such a part of its growth, at least, in what was allocated first.
@@ -55,7 +57,9 @@ module HeapSample
     # The 95% interval of #space, by sampling alone.
     def interval = (Statistics::Z * error).then { |width| [space - width, space + width] }
     # Is it more than sampling explains?
-    def certain? = samples.positive? && space.positive? && space >= CERTAIN * error
+    def certain? = beyond?(CERTAIN)
+    # Is it probably more?
+    def probable? = beyond?(PROBABLE)
     # Is it one container that is replaced by larger ones?
     def container? = objects < CONTAINER && samples.positive?
     # The Walks::Entries of the container that is its holder; nil if it is none.
@@ -92,6 +96,8 @@ module HeapSample
     end
 
     private
+
+    def beyond?(deviations) = samples.positive? && space.positive? && space >= deviations * error
 
     def add(row, sign, variance)
       @space += sign * row[Columns::INUSE_SPACE]

@@ -161,9 +161,14 @@ module HeapSample
     def collections(path, container = false)
       (0...path.size).select do |at|
         edge = path[at]
-        !edge.root? && !edge.passed_through? && (edge.repeats > 1 || path[at + 1]&.entry? || (container && at == path.size - 1 && edge.written?))
+        next if edge.root? || edge.passed_through?
+
+        (edge.repeats > 1 && edge.written?) || leads_to_many?(path[at + 1]) || (container && at == path.size - 1 && edge.written?)
       end
     end
+
+    # Is the next reference one to an entry, or one of many that the VM makes, as from each composed Proc to the one before?
+    def leads_to_many?(edge) = edge && (edge.entry? || (edge.repeats > 1 && !edge.written?))
 
     # Is there one of it?
     def single?(path, at) = Edge::SINGLE.include?(path[at].kind) && path[at].name != MAIN
