@@ -53,12 +53,16 @@ module HeapSample
     # The server of profiles and metrics.
     autoload :AgentAddress, "#{directory}/agent/agent_door"
     autoload :AgentApp, "#{directory}/agent/agent_app"
+    autoload :AgentDeath, "#{directory}/agent/agent_death"
     autoload :AgentDeltas, "#{directory}/agent/agent_deltas"
     autoload :AgentDoor, "#{directory}/agent/agent_door"
     autoload :AgentMetrics, "#{directory}/agent/agent_metrics"
     autoload :AgentProcess, "#{directory}/agent/agent_processes"
     autoload :AgentProcesses, "#{directory}/agent/agent_processes"
     autoload :AgentProfile, "#{directory}/agent/agent_deltas"
+    autoload :AgentQueue, "#{directory}/agent/agent_watch"
+    autoload :AgentTake, "#{directory}/agent/agent_watch"
+    autoload :AgentWatch, "#{directory}/agent/agent_watch"
 
     # Many profiles into one.
     autoload :Merge, "#{directory}/merging/merge"

@@ -196,7 +196,7 @@ class AnswersTest < AgentTest
     list = []
     processes.define_singleton_method(:all) { list }
     assert_error(HeapSample::Tool::AgentRefusal, /Start Ruby with --heap-sample/) { processes.one(nil) }
-    list << HeapSample::Tool::AgentProcess.new(4711, nil)
+    list << HeapSample::Tool::AgentProcess.new(4711, "1", nil)
     assert_equal [4711, 4711], [processes.one(nil).pid, processes.one(4711).pid]
     assert_error(HeapSample::Tool::AgentRefusal, /No process 4712 can be asked. There are pid=4711/) { processes.one(4712) }
   end

@@ -13,6 +13,8 @@ module HeapSample
 
       # How many have ended, with a goodbye (true) and without.
       attr_reader :ended
+      # Called with each process that has ended, and the cause: see AgentWatch.
+      attr_writer :on_end
 
       # +share+: of the run time, for the GCs and walks that the agent asks for by itself, such as "1%"; nil: none.
       def initialize(share)
@@ -54,7 +56,7 @@ module HeapSample
         ids = pids.filter_map { |pid| AgentProcess.identity(pid) }
         (@known.keys - ids).each { |id| part(id, @known[id]) }
         @read_at = now
-        @known = ids.to_h { |id| [id, @known[id] || AgentProcess.new(id.first, @share)] }.each_value(&:await_end)
+        @known = ids.to_h { |id| [id, @known[id] || AgentProcess.new(*id, @share)] }.each_value(&:await_end)
       end
 
       # A process that is no longer listed has ended, or runs a program that is no Ruby.
@@ -63,7 +65,9 @@ module HeapSample
         return if goodbye.nil? || (!goodbye && AgentProcess.identity(id.first) == id)
 
         @ended[goodbye] += 1
-        Message.say("process #{process.pid}#{" (#{process.title})" if process.title} has ended without a goodbye: it was killed, crashed, or called exit!") unless goodbye
+        cause = process.death.cause unless goodbye
+        Message.say("process #{process.pid}#{" (#{process.title})" if process.title} has ended without a goodbye: #{process.death.sentence}") unless goodbye
+        @on_end&.call(process, cause)
       end
     end
 
@@ -84,11 +88,13 @@ module HeapSample
       # PID and start; nil if it has ended.
       def self.identity(pid) = stat(pid)&.then { |fields| [pid, fields[19]] }
 
-      attr_reader :pid, :title, :deltas, :web
+      # key: PID and start, which identify it; death: an AgentDeath.
+      attr_reader :pid, :key, :title, :death, :deltas, :web
 
-      def initialize(pid, share)
-        @pid, @share, @lock = pid, (share unless share == "off"), Mutex.new
-        @inside = 0
+      # +start+: as .identity has it.
+      def initialize(pid, start, share)
+        @pid, @key, @share, @lock = pid, [pid, start], (share unless share == "off"), Mutex.new
+        @inside, @death = 0, AgentDeath.new(pid)
         @deltas, @web = AgentDeltas.new, HeapSample::Web.new(pid: pid) { own_profile }
       end
 
@@ -97,7 +103,7 @@ module HeapSample
         return if @ending&.alive?
 
         @ending = Thread.new do
-          LiveProcess.new(pid).wait_for_end
+          LiveProcess.new(pid).wait_for_end.tap { |goodbye| death.look unless goodbye }
         rescue LiveProcess::Refused
           nil
         end
@@ -105,6 +111,18 @@ module HeapSample
 
       # Of what has ended, or does within so many seconds: true: with a goodbye; false: without; nil: not known.
       def goodbye(seconds = 0) = @ending&.join(seconds)&.value
+
+      # Has its connection ended? Then it has ended, or will soon, or runs another program.
+      def gone? = !goodbye.nil?
+      # Does its PID belong to another process?
+      def other? = ![nil, key].include?(AgentProcess.identity(pid))
+
+      # Resident memory in bytes, as the kernel has it; nil if it has ended.
+      def rss
+        File.read("/proc/#{pid}/statm").split[1].to_i * AgentWatch::PAGE
+      rescue SystemCallError
+        nil
+      end
 
       # Answers one request; raises AgentRefusal if too many wait.
       def within
@@ -127,7 +145,9 @@ module HeapSample
       end
 
       # A profile for an answer of the agent's own. It forces work in the process only if there is a share for it.
-      def own_profile = profile(**{diagnose: @share}.compact)
+      def own_profile = profile(**own)
+      # The same as bytes, unchecked.
+      def own_bytes = bytes(**own)
 
       # A Thread: what LiveProcess#hello and #memory give; :raw, the JSON of the second when it was checked; :started and :cpu.
       def report
@@ -141,6 +161,7 @@ module HeapSample
 
       private
 
+      def own = {diagnose: @share}.compact
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       def ask_report(process)

@@ -30,10 +30,15 @@ module HeapSample
           load_puma
           address = AgentAddress.new(options[:http] || AgentAddress.default, *options.values_at(:token_file, :name))
           door = AgentDoor.new((LiveToken.read(options[:token_file], secret: true).token if options[:token_file]), options[:name])
-          serve(address, door, AgentApp.new(door, AgentProcesses.new(options[:share])))
+          processes = AgentProcesses.new(options[:share])
+          watch = AgentWatch.new(processes, consumers.each(&:run))
+          serve(address, door, AgentApp.new(door, processes)) { watch.run }
         end
 
         private
+
+        # What gets the profiles of all processes; each has a thread of its own.
+        def consumers = []
 
         def define_options(parser)
           parser.on("--http ADDRESS", "unix:PATH, or HOST:PORT with --token-file (default: the Unix socket above)") { |address| options[:http] = address }
@@ -59,6 +64,7 @@ module HeapSample
           signals = Queue.new
           %w[TERM USR1].each { |name| trap(name) { signals << name } }
           server.run
+          yield
           $stdout.sync = true
           puts("The agent listens on #{url}.")
           loop do

@@ -1,0 +1,204 @@
+# frozen_string_literal: true
+
+require "etc"
+require "stringio"
+require "zlib"
+
+module HeapSample
+  module Tool
+    # Asks each process for a profile at a regular interval, and sooner when its resident memory grows. No GC and no heap walk is
+    # forced, unless the agent has a share for them. Consumers get each profile, and the end of each process:
+    #
+    # [profile(take)]       a new AgentTake
+    # [ended(take, cause)]  the last take of a process; +cause+: nil after a goodbye, else a key of AgentDeath::CAUSES
+    #
+    # A consumer returns at once and raises nothing. AgentQueue makes one of a class that takes longer.
+    class AgentWatch
+      # Seconds between two looks at the RSS, from profile to profile, and between two lists of the processes.
+      TICK, INTERVAL, LIST = 1, 15, 2
+      # A profile is asked sooner when RSS passes its maximum by this factor.
+      GROWTH = 1.05
+      # Requests at one time: in all, and to processes that did not answer the last one. These are asked after 2, 4, 8 s, and so on.
+      ASKS_MOST, FAILED_MOST, BACKOFF_MOST = 32, 4, 60
+      PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
+
+      # What is known of a process: when it was asked (monotonic), the largest RSS at a profile, its last take, the Thread that asks, and how
+      # many requests have failed since.
+      Watched = Struct.new(:process, :asked, :most, :take, :asking, :failures) do
+        def busy? = asking&.alive?
+
+        def due?(now, rss, interval)
+          since = now - asked
+          return since >= [2**failures, BACKOFF_MOST].min if failures.positive?
+
+          since + TICK > interval || (since >= TICK && rss > most * GROWTH)
+        end
+      end
+
+      # +processes+: AgentProcesses; +consumers+: an Array; +interval+: seconds from profile to profile.
+      def initialize(processes, consumers, interval: INTERVAL)
+        @processes, @consumers, @interval = processes, consumers, interval
+        @watched, @ended, @queue = {}, [], Queue.new
+        processes.on_end = ->(process, cause) { @queue << [process, cause] }
+      end
+
+      # Starts its thread, and returns it.
+      def run
+        @thread ||= Thread.new do
+          loop do
+            began = now
+            tick(began)
+            sleep([TICK - (now - began), 0.1].max)
+          end
+        end
+      end
+
+      private
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      # One failure must not end the watch.
+      def tick(now)
+        list(now)
+        @watched.each_value { |watched| look(watched, now) }
+        part
+      rescue StandardError, NoMemoryError => e
+        AgentQueue.failed(e)
+      end
+
+      def list(now)
+        return if @listed && now - @listed < LIST && @watched.none? { |_, watched| watched.process.gone? }
+
+        @listed = now
+        # All are not asked at the same moment: the time of the first request is earlier, for some.
+        @processes.all.each { |process| @watched[process.key] ||= Watched.new(process, now - @interval, 0, nil, nil, 0) }
+      end
+
+      def look(watched, now)
+        rss = watched.process.rss
+        return if rss.nil? || watched.busy? || !watched.due?(now, rss, @interval) || !room?(watched)
+
+        # After the first request of a process the next one comes sooner, by a random time: not all are asked at the same moment.
+        watched.asked = watched.take || watched.failures.positive? ? now : now - rand(@interval / 2.0)
+        watched.asking = Thread.new { ask(watched, rss) }
+      end
+
+      def room?(watched)
+        asking = @watched.values.select(&:busy?)
+        asking.size < ASKS_MOST && (watched.failures.zero? || asking.count { |one| one.failures.positive? } < FAILED_MOST)
+      end
+
+      def ask(watched, rss)
+        taken, process = Time.now, watched.process
+        process.death.note
+        take = AgentTake.new(process, process.own_bytes, taken, rss)
+        return if process.other?          # the PID is used again
+
+        watched.most, watched.failures, watched.take = [watched.most, rss].max, 0, take
+        @consumers.each { |consumer| consumer.profile(take) }
+      rescue LiveProcess::Refused
+        watched.failures += 1
+      rescue StandardError, NoMemoryError => e
+        watched.failures += 1
+        AgentQueue.failed(e)
+      end
+
+      # Ends are reported after the last profile.
+      def part
+        @ended << @queue.pop until @queue.empty?
+        @ended.reject! do |process, cause|
+          watched = @watched[process.key]
+          next if watched&.busy?
+
+          @watched.delete(process.key)
+          @consumers.each { |consumer| consumer.ended(watched.take, cause) } if watched&.take
+          true
+        end
+      end
+    end
+
+    # A profile as a process has sent it: +bytes+ (gzip'ed pprof, unchecked), when it was asked for (+taken+, a Time), and the RSS then.
+    AgentTake = Struct.new(:process, :bytes, :taken, :rss)
+
+    class AgentTake
+      # The settings of a profile come before its samples, so few bytes of it are unpacked.
+      PIECE, HEAD_MOST = 1 << 13, 2 << 20
+
+      # call-seq:
+      #   AgentTake.info(bytes) -> Meta
+      #
+      # Raises FormatError where +bytes+ do not begin as the sampler's profiles do.
+      def self.info(bytes, name = "a profile")
+        inflater, data = Zlib::Inflate.new(Zlib::MAX_WBITS + PprofReader::GZIP_ONLY), "".b
+        (0...bytes.bytesize).step(PIECE) do |from|
+          data << inflater.inflate(bytes.byteslice(from, PIECE))
+          meta = meta(data) and return Meta.new(meta)
+          break if data.bytesize > HEAD_MOST
+        end
+        raise FormatError, "#{name}: it is no profile of the sampler"
+      rescue Zlib::Error, Protobuf::Malformed => e
+        raise FormatError, "#{name}: it is no profile of the sampler: #{Printable.text(e.message)}"
+      ensure
+        inflater&.close
+      end
+
+      # nil as long as not all of the settings are there.
+      def self.meta(data)
+        span = nil
+        begin
+          Protobuf.new(data).each_field { |number, from, to| break span = [from, to] if number == PprofReader::Field::META && to }
+        rescue Protobuf::Malformed
+          nil
+        end
+        return unless span
+
+        meta = MetaMessage.decode(data, *span)
+        meta if meta["format"] == PprofReader::FORMAT || raise(Protobuf::Malformed, "it has another format")
+      end
+      private_class_method :meta
+
+      # PID and start of the process.
+      def key = process.key
+      # What the profile has about itself. Raises FormatError.
+      def info = @info ||= AgentTake.info(bytes, "process #{process.pid}")
+      # The Profile, decoded anew each time: that takes tens of milliseconds, and tens of MiB. Raises FormatError.
+      def profile = Profile.load(StringIO.new(bytes), name: "process #{process.pid}", limit: AgentProcess::DECODED_MOST)
+    end
+
+    # A consumer with a thread of its own, which calls #take and #took_end. Of a process whose profiles arrive faster than they are
+    # worked on only the newest one waits. No end is dropped.
+    class AgentQueue
+      def self.failed(error) = Message.say("internal error, please report it: #{error.class} (#{error.backtrace&.first})")
+
+      def initialize = (@waiting, @lock, @filled = {}, Mutex.new, ConditionVariable.new)
+
+      def profile(take) = push(take.key, [:take, take])
+      def ended(take, cause) = push([take.key, :end], [:took_end, take, cause])
+
+      # Starts the thread, and returns it.
+      def run = @thread ||= Thread.new { loop { work(*pop) } }
+
+      private
+
+      def push(key, work)
+        @lock.synchronize do
+          @waiting[key] = work
+          @filled.signal
+        end
+      end
+
+      def pop
+        @lock.synchronize do
+          @filled.wait(@lock) while @waiting.empty?
+          @waiting.shift.last
+        end
+      end
+
+      def work(method, *arguments)
+        send(method, *arguments)
+      rescue StandardError, NoMemoryError, SystemStackError => e
+        AgentQueue.failed(e)
+      end
+    end
+  end
+end
