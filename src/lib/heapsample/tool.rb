@@ -61,7 +61,10 @@ module HeapSample
     autoload :AgentProcesses, "#{directory}/agent/agent_processes"
     autoload :AgentProfile, "#{directory}/agent/agent_deltas"
     autoload :AgentQueue, "#{directory}/agent/agent_watch"
+    autoload :AgentSeries, "#{directory}/agent/agent_store"
+    autoload :AgentStore, "#{directory}/agent/agent_store"
     autoload :AgentTake, "#{directory}/agent/agent_watch"
+    autoload :AgentWarnings, "#{directory}/agent/agent_warnings"
     autoload :AgentWatch, "#{directory}/agent/agent_watch"
 
     # Many profiles into one.

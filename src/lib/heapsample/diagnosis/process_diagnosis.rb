@@ -21,7 +21,6 @@ module HeapSample
 
     # The worst first.
     STATES = %i[confirmed likely grows ended unknown none].freeze
-    LEAKS = STATES.first(2).freeze
     # What the state of one count is called here, unless something confirms it.
     OF_COUNT = {leak: :likely, grows: :grows, ended: :ended}.freeze
     # One of several processes is named alone if it has such a part of all growth.
@@ -53,10 +52,10 @@ module HeapSample
 
     # One of STATES.
     def state = @state ||= find_state
-    # Is it a leak?
-    def leak? = LEAKS.include?(state)
+    # Is it a leak? The counts decide; no samples are read for that.
+    def leak? = growing.first&.state == :leak
     # Is growth certain, leak or not?
-    def grows? = leak? || state == :grows
+    def grows? = leak? || growing.first&.state == :grows
 
     # The Counts::Counts of the state, the one that decides first: what leaks, what grows, or what grew.
     def growing

@@ -23,10 +23,10 @@ module HeapSample
       # The page of a process.
       PAGE = %r{\A/([1-9]\d{0,9})(/[a-z.]*)?\z}
       LIST = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Ruby processes</title></head>\n<body>\n<h1>Ruby processes</h1>\n" \
-             "<table>\n<tr><th>PID</th><th>RSS</th><th>title</th></tr>\n%s</table>\n</body></html>\n"
-      ROW = "<tr><td><a href=\"/%<pid>d/\">%<pid>d</a></td><td>%<rss>s</td><td>%<title>s</td></tr>\n"
+             "<table>\n<tr><th>PID</th><th>title</th><th>RSS</th><th>RSS growth an hour</th><th>verdict</th></tr>\n%s</table>\n</body></html>\n"
+      ROW = "<tr><td><a href=\"/%<pid>d/\">%<pid>d</a></td><td>%<title>s</td><td>%<rss>s</td><td>%<growth>s</td><td>%<verdict>s</td></tr>\n"
 
-      def initialize(door, processes) = (@door, @processes = door, processes)
+      def initialize(door, processes, warnings) = (@door, @processes, @warnings = door, processes, warnings)
 
       def call(env) = finish(env, *respond(env))
 
@@ -87,17 +87,21 @@ module HeapSample
       def symbol(_env) = [200, {"content-type" => TEXT}, "num_symbols: 0\n"]
 
       def list(_env)
+        layout = Layout.new
         rows = @processes.reports.map do |process, report|
-          rss = report&.dig(:account)&.rss
-          format(ROW, pid: process.pid, rss: rss ? "#{rss >> 20} MiB" : "?", title: CGI.escapeHTML(report ? Printable.text(report[:title].to_s) : "(no answer in time)"))
+          verdict, rss = @warnings.verdict(process), report&.dig(:account)&.rss
+          title, verdict_text = [report ? report[:title].to_s : "(no answer in time)", verdict.sentence].map { |text| CGI.escapeHTML(Printable.text(text)) }
+          format(ROW, pid: process.pid, title: title, rss: rss ? "#{rss >> 20} MiB" : "?", growth: verdict.growth ? layout.bytes(verdict.growth, sign: true) : "?", verdict: verdict_text)
         end
         [200, {"content-type" => "text/html; charset=utf-8"}, format(LIST, rows.join)]
       end
 
       def metrics(env)
         open = env["HTTP_ACCEPT"].to_s.include?(AgentMetrics::OPEN)
-        [200, {"content-type" => AgentMetrics::TYPES[open]}, AgentMetrics.new(@processes.reports, @processes.ended, open).to_s]
+        [200, {"content-type" => AgentMetrics::TYPES[open]}, AgentMetrics.new(judged, @processes.ended, open).to_s]
       end
+
+      def judged = @processes.reports.to_h { |process, report| [process, report&.merge(verdict: @warnings.verdict(process))] }
 
       # As LiveURL#memory reads it.
       def memory(process) = [200, {"content-type" => "application/json"}, JSON.generate(process.report.value[:raw])]

@@ -16,6 +16,7 @@ module HeapSample
         size, total, live = heap.values_at(:slot_size, :total_slots, :live_slots)
         size && total && live ? {["live", size] => live, ["free", size] => [total - live, 0].max} : {}
       end
+      LIMIT = ->(report, name) { {[report[:account].limit&.machine ? "machine" : "cgroup"] => report[:account][name]} }
       # Name without _total, which a unit may end; type; help; names of labels; what of a report: a number, or one for each
       # list of the labels' values.
       ALL = {
@@ -26,6 +27,10 @@ module HeapSample
         "process_cpu_seconds" => [:counter, "CPU time of the process, in user and system mode.", [], ->(report) { report[:cpu] }],
         "process_resident_memory_bytes" => [:gauge, "Resident memory; the sum of ruby_memory_bytes.", [], ->(report) { report[:account].rss }],
         "ruby_memory_bytes" => [:gauge, "Resident memory by part.", %w[part], ->(report) { RAW[Account::PARTS.keys, report[:account].parts] }],
+        "ruby_memory_limit_bytes" => [:gauge, "Memory limit that is nearest: of a cgroup, or the memory of the machine.", %w[of], ->(report) { LIMIT[report, "limit_bytes"] }],
+        "ruby_memory_limit_used_bytes" => [:gauge, "What counts against that limit; other processes, too.", %w[of], ->(report) { LIMIT[report, "limit_used"] }],
+        "ruby_heap_leak" => [:gauge, "1 for each line that leaks, as far as the agent has judged.", %w[line grade], ->(report) { report[:verdict].leaks.to_h { |leak| [leak, 1] } }],
+        "ruby_heap_seconds_to_limit" => [:gauge, "Seconds until the limit is reached, if the process grows on as it does.", [], ->(report) { report[:verdict].to_limit }],
         "ruby_memory_proportional_bytes" => [:gauge, "Resident memory; shared pages count in parts (PSS).", [], ->(report) { report[:account].pss }],
         "ruby_stacks_bytes" => [:gauge, "Resident memory of the stacks of threads and fibers.", %w[of],
                                 ->(report) { {["threads"] => report[:account]["thread_stacks"], ["fibers"] => report[:account]["fiber_stacks"]} }],
@@ -47,7 +52,7 @@ module HeapSample
       }.freeze
       UP, ENDED = ALL.keys
       # What an answer may leave out.
-      EMPTY = {gc: {}, heaps: [], malloc: {}, sampler: {}}.freeze
+      EMPTY = {gc: {}, heaps: [], malloc: {}, sampler: {}, verdict: AgentWarnings::NONE}.freeze
       LABEL_MOST = 120
       # Folders that change with each deploy: the application is the folder around them.
       RELEASE = %r{/(?:current|releases/[^/]+)/*\z}

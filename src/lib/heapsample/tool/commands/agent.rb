@@ -10,6 +10,7 @@ module HeapSample
         USAGE = "[options]"
         EXAMPLES = <<~TEXT
           heapsample agent
+          heapsample agent --keep /var/tmp/heap-agent --keep-size 500m
           heapsample agent --http 127.0.0.1:6060 --token-file /etc/heap-token
           heapsample agent --http 127.0.0.1:6060 --token-file /etc/heap-token --tls-in-front heap.example.com
         TEXT
@@ -19,9 +20,11 @@ module HeapSample
           The default address is a Unix socket that only your user can open: ruby-heap-UID/agent.sock, below
           $XDG_RUNTIME_DIR, $TMPDIR or /tmp. Over TCP each request needs the token of the token file: as a
           Bearer token, or as the password of Basic. For a browser the agent prints a URL, which works once.
-          The signal USR1 makes the agent print another URL. stderr names each process that was killed.
+          The signal USR1 makes the agent print another URL. Each process is asked for a profile every 15
+          seconds. stderr names each process that leaks, that was killed, or whose memory limit is near.
         TEXT
         PUMA = 6
+        KEEP_SIZE = 1 << 30
         # Slow clients wait in Puma's reactor; requests that wait for a process hold a thread.
         SERVER = {min_threads: 4, max_threads: 256, first_data_timeout: 10, persistent_timeout: 20, environment: "production", http_content_length_limit: 1 << 20}.freeze
 
@@ -31,19 +34,22 @@ module HeapSample
           address = AgentAddress.new(options[:http] || AgentAddress.default, *options.values_at(:token_file, :name))
           door = AgentDoor.new((LiveToken.read(options[:token_file], secret: true).token if options[:token_file]), options[:name])
           processes = AgentProcesses.new(options[:share])
-          watch = AgentWatch.new(processes, consumers.each(&:run))
-          serve(address, door, AgentApp.new(door, processes)) { watch.run }
+          warnings = AgentWarnings.new
+          watch = AgentWatch.new(processes, [warnings, *consumers].each(&:run))
+          serve(address, door, AgentApp.new(door, processes, warnings)) { watch.run }
         end
 
         private
 
-        # What gets the profiles of all processes; each has a thread of its own.
-        def consumers = []
+        # What else gets the profiles of all processes; each has a thread of its own.
+        def consumers = [*(AgentStore.new(options[:keep], options[:keep_size] || KEEP_SIZE) if options[:keep])]
 
         def define_options(parser)
           parser.on("--http ADDRESS", "unix:PATH, or HOST:PORT with --token-file (default: the Unix socket above)") { |address| options[:http] = address }
           parser.on("--token-file FILE", "file of yours with the token, which no other user may read (default: none)") { |path| options[:token_file] = path }
           parser.on("--tls-in-front NAME", "host name that a proxy with TLS in front of the agent serves (default: none)") { |name| options[:name] = name }
+          parser.on("--keep DIR", "folder of yours for profiles of all processes, and of those that died (default: none)") { |folder| options[:keep] = folder }
+          parser.on("--keep-size SIZE", "bytes of that folder at most, such as 500m or 2g (default: 1g)") { |size| options[:keep_size] = size("--keep-size", size) }
           parser.on("--diagnose SHARE", "share of the run time for GCs and heap walks that the agent starts for",
                     "its pages and deltas, such as 1% (default: off)") { |share| options[:share] = share("--diagnose", share) }
         end

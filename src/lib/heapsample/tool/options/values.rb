@@ -48,6 +48,14 @@ module HeapSample
         refuse(option, value, "it must be a share from 0.001% to 50%, such as 1%, or off")
       end
 
+      # Bytes: "500m" or "1g", of 1 MiB at least.
+      def size(option, value)
+        number, unit = value.downcase.match(/\A(\d{1,9})([kmgt]?)\z/)&.captures
+        bytes = number.to_i << 10 * "kmgt".index(unit).to_i.succ if number && !unit.empty?
+        bytes ||= number.to_i
+        bytes >= 1 << 20 ? bytes : refuse(option, value, "it must be a size of 1m or more, such as 500m or 1g")
+      end
+
       # Of names: "Ticket", "Ticket,Order", "/Tick/".
       def patterns(option, value)
         return Regexp.new(value[1..-2]) if value.size > 2 && value.start_with?("/") && value.end_with?("/") && value.count("/") == 2
