@@ -105,6 +105,19 @@ class AgentTest < Test
   BEARER = {Authorization: "Bearer #{TOKEN}"}.freeze
   SLEEPS = "$kept = Array.new(20_000) { Object.new }; ready; sleep"
 
+  # Has the program and the signal handler of a Ruby with the sampler, and answers at its address.
+  FAKE = <<~'RUBY'
+    require "socket"
+    def frame(body, length = body.bytesize, type: "json") = "heap-sample/1 ok #{type} #{length}\n#{body}"
+    folder = "#{ENV["TMPDIR"]}/ruby-heap-#{Process.euid}"
+    Dir.mkdir(folder, 0o700) unless File.directory?(folder)
+    server = UNIXServer.new("#{folder}/#{$$}-#{File.read("/proc/self/stat")[/.*\)(.*)/m, 1].split[19]}.sock")
+    $stdout.puts("ready") || $stdout.flush
+    while (guest = server.accept)
+      Thread.new(guest) { |io| answer(io, io.gets) rescue nil; io.close rescue nil }
+    end
+  RUBY
+
   def started(env, *command, **options)
     io = IO.popen([env, *command, {pgroup: true, **options}], "r+")
     yield Started.new(io)
@@ -123,6 +136,13 @@ class AgentTest < Test
   def sampled(script, settings = "interval=4k,malloc=off,output=none", options = [])
     program = "$stdout.sync = true; def ready = $stdout.puts('ready'); #{script}"
     started({"RUBY_HEAP_SAMPLE" => settings, "RUBYOPT" => nil}, RbConfig.ruby, "-W0", "--disable=gems", *options, "-e", program) do |process|
+      assert_equal "ready\n", process.line
+      yield process
+    end
+  end
+
+  def fake(body)
+    started({"RUBY_HEAP_SAMPLE" => nil, "RUBYOPT" => nil}, RbConfig.ruby, "-W0", "--disable=gems", "-e", "def answer(io, line)\n#{body}\nend\n#{FAKE}") do |process|
       assert_equal "ready\n", process.line
       yield process
     end

@@ -6,19 +6,6 @@
 require_relative "serving"
 
 class HostileTest < AgentTest
-  # Has the program and the signal handler of a Ruby with the sampler, and answers at its address.
-  FAKE = <<~'RUBY'
-    require "socket"
-    def frame(body, length = body.bytesize, type: "json") = "heap-sample/1 ok #{type} #{length}\n#{body}"
-    folder = "#{ENV["TMPDIR"]}/ruby-heap-#{Process.euid}"
-    Dir.mkdir(folder, 0o700) unless File.directory?(folder)
-    server = UNIXServer.new("#{folder}/#{$$}-#{File.read("/proc/self/stat")[/.*\)(.*)/m, 1].split[19]}.sock")
-    $stdout.puts("ready") || $stdout.flush
-    while (guest = server.accept)
-      Thread.new(guest) { |io| answer(io, io.gets) rescue nil; io.close rescue nil }
-    end
-  RUBY
-
   NAMED = {process_id: 1, taken_ns: 2, sampling: false, ruby: "\"} 1\nevil 1", deploy: "x\"} 2\n# EOF",
            title: "<script>alert(1)</script>\r\nSet-Cookie: a=b\e[2J", directory: "/srv/a\"b\\\n/current"}.freeze
   MEMORY = {account: {rss: 4096, slots_live: 4096, jemalloc: {allocated: -1, active: "x"}, evil: "\"\n"}, alive: {threads: {count: 1, sleeping: 1}}, gc: {minor: -5, major: 2},
@@ -42,13 +29,6 @@ class HostileTest < AgentTest
       server.invitation
       server.get_when("/memory?pid=#{good.pid}", **BEARER)
       share.call(server)
-    end
-  end
-
-  def fake(body)
-    started({"RUBY_HEAP_SAMPLE" => nil, "RUBYOPT" => nil}, RbConfig.ruby, "-W0", "--disable=gems", "-e", "def answer(io, line)\n#{body}\nend\n#{FAKE}") do |process|
-      assert_equal "ready\n", process.line
-      yield process
     end
   end
 

@@ -9,7 +9,7 @@ module HeapSample
       CAUSES = {
         oom_kill: "the kernel killed it for want of memory (%s)", oom_kill_likely: "the kernel probably killed it for want of memory (%s)",
         killed: "it was killed (SIGKILL)", crashed: "it crashed, or was ended by a signal (%s)", exited: "it called exit! (status %s)",
-        unknown: "it was killed, crashed, or called exit!"
+        unknown: "it called exit!, crashed, or was killed"
       }.freeze
       CGROUPS, DEEPEST, MACHINE = "/sys/fs/cgroup", 16, "vmstat"
       # Milliseconds in which a process whose connection has ended becomes a zombie. A parent that waits for it reads the status at once.
