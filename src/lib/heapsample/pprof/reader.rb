@@ -93,6 +93,39 @@ module HeapSample
       ForeignFile.open(source) { |file| reading(file, name, limit, &:read_meta_alone) }
     end
 
+    # Of a packed file: bytes that are unpacked at one time until its settings are there, and bytes of it and of what they unpack to.
+    HEAD_PIECE = 1 << 13
+    HEAD_MOST = 1 << 21
+
+    # call-seq:
+    #   PprofReader.read_head(bytes, name:) -> Hash
+    #
+    # As .read_meta, of a packed file, or its beginning.  The sampler writes the settings before the samples: nothing that comes
+    # after them is read.  Raises FormatError where they do not come in time.
+    def self.read_head(bytes, name:)
+      require "zlib"
+      inflater, data = Zlib::Inflate.new(Zlib::MAX_WBITS + GZIP_ONLY), "".b
+      (0...[bytes.bytesize, HEAD_MOST].min).step(HEAD_PIECE) do |from|
+        data << inflater.inflate(bytes.byteslice(from, HEAD_PIECE))
+        span = settings_in(data) and return new(data).read_settings(*span)
+        break if data.bytesize > HEAD_MOST
+      end
+      raise Protobuf::Malformed, "its settings are missing, or come late"
+    rescue Zlib::Error, Protobuf::Malformed => e
+      raise FormatError, "#{Printable.text(name)}: not a readable heap profile: #{Printable.text(e.message[0, 1000])}"
+    ensure
+      inflater&.close
+    end
+
+    # From where to where the settings are; nil if not all of them are there.
+    def self.settings_in(data)
+      Protobuf.new(data).each_field { |number, from, to| return [from, to] if number == Field::META && to }
+      nil
+    rescue Protobuf::Malformed
+      nil
+    end
+    private_class_method :settings_in
+
     # Yields a reader of what is in a file.  What is wrong with that is a FormatError: if it
     # is another kind of file, that is what it says.
     def self.reading(file, name, limit)
@@ -176,6 +209,17 @@ module HeapSample
       scan
       @texts = Hash.new { |_, index| text(index) }
       read_meta.tap { read_types }
+    end
+
+    def read_settings(from, to) # :nodoc:
+      raise Protobuf::Malformed, "its settings have more than #{SETTINGS_MAX} bytes" if to - from > SETTINGS_MAX
+
+      meta = MetaMessage.decode(@data, from, to)
+      unless meta["format"] == FORMAT
+        raise Protobuf::Malformed, "its format is #{meta["format"].inspect}; this library reads #{FORMAT}: update heapsample"
+      end
+      bounded_interval(Meta.new(meta).interval)
+      meta
     end
 
     private
@@ -304,19 +348,7 @@ module HeapSample
       interval
     end
 
-    def read_meta
-      return {} unless @meta
-
-      from, to = @meta
-      raise Protobuf::Malformed, "its settings have more than #{SETTINGS_MAX} bytes" if to - from > SETTINGS_MAX
-
-      meta = MetaMessage.decode(@data, from, to)
-      unless meta["format"] == FORMAT
-        raise Protobuf::Malformed, "its format is #{meta["format"].inspect}; this library reads #{FORMAT}: update heapsample"
-      end
-      bounded_interval(Meta.new(meta).interval)
-      meta
-    end
+    def read_meta = @meta ? read_settings(*@meta) : {}
 
     Mapping = Struct.new(:start, :limit, :offset, :path)
 

@@ -2,32 +2,27 @@
 
 module HeapSample
   module Tool
-    # Why a process ended without a goodbye, as far as the kernel shows it: the status that a zombie has until its parent reads it, and
-    # the counters of processes that were killed for want of memory, before and after: of its cgroup, and of the machine.
+    # Why a process ended without a goodbye, as far as the kernel shows it: by the status that a zombie has until its parent reads it,
+    # and by counters of processes that were killed for want of memory, before and after: of its cgroup, and of the machine.
     class AgentDeath
-      # The cause => a sentence.
       CAUSES = {
         oom_kill: "the kernel killed it for want of memory (%s)", oom_kill_likely: "the kernel probably killed it for want of memory (%s)",
         killed: "it was killed (SIGKILL)", crashed: "it crashed, or was ended by a signal (%s)", exited: "it called exit! (status %s)",
         unknown: "it called exit!, crashed, or was killed"
       }.freeze
-      CGROUPS, DEEPEST, MACHINE = "/sys/fs/cgroup", 16, "vmstat"
-      # Milliseconds in which a process whose connection has ended becomes a zombie. A parent that waits for it reads the status at once.
+      # Milliseconds in which a process whose connection has ended becomes a zombie.
       ZOMBIE_MS = 50
       # In /proc/PID/stat, from the state on.
       EXIT_CODE = 49
 
+      # Its cgroup, as /proc has it: nil if it is not known.
+      attr_reader :cgroup
+
       # Tests have other folders.
-      def initialize(pid, proc: "/proc", cgroups: CGROUPS)
-        @pid, @proc, @cgroups = pid, proc, cgroups
-        @before = {}
-      end
+      def initialize(pid, proc: "/proc", cgroups: "/sys/fs/cgroup") = (@pid, @proc, @cgroups, @before = pid, proc, cgroups, {})
 
       # Notes the counters, while it lives.
       def note = counters.then { |now| @before = now unless now.empty? }
-
-      # Its cgroup, as /proc has it: nil if it is not known.
-      attr_reader :cgroup
 
       # Looks at what is left of it, at once when it has ended.
       def look
@@ -43,45 +38,39 @@ module HeapSample
 
       # A key of CAUSES.
       def cause
-        signal, risen = (@status & 0x7f if @status), self.risen
-        return :exited if signal&.zero?
-        return :crashed if signal && signal != 9
-        return File.basename(risen.first) == MACHINE ? :oom_kill_likely : :oom_kill if risen
+        signal = @status & 0x7f if @status
+        return signal.zero? ? :exited : :crashed if signal && signal != 9
+        return risen.first == machine ? :oom_kill_likely : :oom_kill if risen
 
         signal ? :killed : :unknown
       end
 
       def sentence
         file, before, after = risen
-        detail = case cause
-                 when :crashed then "SIG#{Signal.signame(@status & 0x7f) || @status & 0x7f}"
-                 when :exited then @status >> 8
-                 else "oom_kill in #{file}: #{before}, then #{after}"
-                 end
+        detail = {crashed: "SIG#{Signal.signame(@status.to_i & 0x7f)}", exited: @status.to_i >> 8}.fetch(cause, "oom_kill in #{file}: #{before}, then #{after}")
         format(CAUSES.fetch(cause), detail)
       end
 
       private
 
+      def machine = "#{@proc}/vmstat"
       # The first counter that is larger now: its file, the count before, and now.
-      def risen
-        @risen ||= @before.filter_map { |file, before| count(file)&.then { |now| [file, before, now] if now > before } }.first
-      end
+      def risen = @risen ||= @before.filter_map { |file, before| count(file)&.then { |now| [file, before, now] if now > before } }.first
 
-      # File => count: of its cgroup and those around it, and of the machine.
+      # File => count: of its cgroup and those around it, and of the machine. Older systems have a hierarchy of memory alone.
       def counters
         @cgroup = File.read("#{@proc}/#{@pid}/cgroup")
-        unified, memory = @cgroup[%r{^0::/(.*)$}, 1], @cgroup[%r{^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:/(.*)$}, 1]
-        files = memory ? around(memory).map { |path| "#{@cgroups}/memory/#{path}/memory.oom_control" } : around(unified.to_s).map { |path| "#{@cgroups}/#{path}/memory.events" }
-        [*files, "#{@proc}/#{MACHINE}"].to_h { |file| [file, count(file)] }.compact
+        memory = @cgroup[%r{^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:/(.*)$}, 1]
+        files = memory ? around("#{@cgroups}/memory", memory, "memory.oom_control") : around(@cgroups, @cgroup[%r{^0::/(.*)$}, 1].to_s, "memory.events")
+        [*files, machine].to_h { |file| [file, count(file)] }.compact
       rescue SystemCallError
         {}
       end
 
       # A path outside of this cgroup namespace begins with "..": it is not below the folder.
-      def around(path)
+      def around(folder, path, name)
         parts = path.split("/")
-        parts.include?("..") ? [] : parts.size.downto(0).first(DEEPEST).map { |size| parts.first(size).join("/") }
+        parts.include?("..") ? [] : parts.size.downto(0).map { |size| File.join(folder, *parts.first(size), name) }
       end
 
       def count(file)

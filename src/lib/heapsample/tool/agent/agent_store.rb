@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "fileutils"
+
 module HeapSample
   module Tool
     # Keeps profiles on disk: in a folder for each process, PID-START, with fewer profiles of older times. Of a process that ended
@@ -7,17 +9,16 @@ module HeapSample
     class AgentStore < AgentQueue
       # Age in seconds => from profiles of so many seconds one is kept (0: all).
       STEPS = {300 => 0, 3600 => 60, 86_400 => 600, Float::INFINITY => 3600}.freeze
-      FILES_MOST = 20_000
-      # What a file, or a folder, takes at least.
-      BLOCK = 4096
+      # How many files there may be; bytes that a file, or a folder, takes at least.
+      FILES_MOST, BLOCK = 20_000, 4096
       FOLDER = /\A[1-9]\d{0,9}-\d{1,20}\z/
       # walk: a profile with a heap walk.
       NAME = /\A(?<kind>heap|walk|died)-(?<time>\d{8}T\d{6}\.\d{3})\.pb\.gz\z/
       TIME, PARTS = "%Y%m%dT%H%M%S.%L", /\A(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})\z/
       TEMPORARY = /\A\.heapsample-.*\.tmp\z/
 
-      # A file: +stamp+ is the time in its name, +time+ the same in seconds; +size+ is what it takes on disk.
-      Kept = Struct.new(:kind, :stamp, :size) do
+      # A file: +stamp+ is the time in its name, +time+ the same in seconds; +bytes+ are what it takes on disk.
+      Kept = Struct.new(:kind, :stamp, :bytes) do
         def name = "#{kind}-#{stamp}.pb.gz"
         def died? = kind == "died"
         def time = @time ||= stamp.match(PARTS).captures.then { |*days, seconds| Time.utc(*days.map(&:to_i), Rational(seconds)).to_r }
@@ -79,22 +80,17 @@ module HeapSample
 
       # What is no profile is not kept.
       def take(take)
-        walk = take.info.walk
-        store(take, walk && walk.refused.nil? ? "walk" : "heap")
-      rescue FormatError
-        nil
-      end
-
-      def store(take, kind)
-        folder = take.key.join("-")
+        folder, walk = folder(take), take.info.walk
         saving do
           Dir.mkdir(path(folder), 0o700) unless File.directory?(path(folder))
-          kept = Kept.new(kind, stamp(take), disk(take.bytes.bytesize))
+          kept = Kept.new(walk && walk.refused.nil? ? "walk" : "heap", stamp(take), disk(take.bytes.bytesize))
           AtomicFile.write(path(folder, kept.name), take.bytes)
           list = (@folders[folder] ||= []).push(kept)
           (list - AgentStore.thinned(list, @clock.call.to_r)).each { |one| drop(folder, one) }
           shrink
         end
+      rescue FormatError
+        nil
       end
 
       # One line when the disk fails, and none until it works again.
@@ -106,30 +102,28 @@ module HeapSample
         @failed = true
       end
 
+      def folder(take) = take.key.join("-")
       def stamp(take) = take.taken.utc.strftime(TIME)
+      def find(take) = @folders[folder(take)]&.find { |kept| kept.stamp == stamp(take) }
 
       # A goodbye leaves nothing to say.
       def took_end(take, cause)
         return unless cause
 
-        folder = take.key.join("-")
-        take(take) unless find(folder, take)
-        kept = find(folder, take) or return
+        take(take) unless find(take)
+        folder, kept = folder(take), find(take) || return
         saving do
           text = "#{account(take)}\n\n#{diagnosis(folder, take)}\n"
           AtomicFile.write(path(folder, "died-#{kept.stamp}.txt"), text)
           File.rename(path(folder, kept.name), path(folder, kept.name.sub(kept.kind, "died")))
-          kept.kind, kept.size = "died", kept.size + disk(text.bytesize)
+          kept.kind, kept.bytes = "died", kept.bytes + disk(text.bytesize)
           shrink
         end
       end
 
-      def find(folder, take) = @folders[folder]&.find { |kept| kept.stamp == stamp(take) }
-
       def account(take)
-        process, layout = take.process, Layout.new
+        process, limit, layout = take.process, take.info.account&.limit, Layout.new
         age = layout.duration([@clock.call - take.taken, 0].max)
-        limit = take.info.account&.limit
         ["Process #{process.pid}#{" (#{Printable.text(process.title)})" if process.title} ended without a goodbye: #{process.death.sentence}.",
          "The last profile was taken at #{take.taken.utc.strftime("%F %T")} UTC, #{age} before the end was noticed. RSS was #{layout.bytes(take.rss)} then.",
          *("Of the memory limit, #{layout.bytes(limit.bytes)}, #{layout.bytes(limit.used)} were used." if limit)].join("\n")
@@ -139,7 +133,7 @@ module HeapSample
       def diagnosis(folder, take)
         entries = @folders[folder].filter_map do |kept|
           file = path(folder, kept.name)
-          info = AgentTake.info(File.binread(file, AgentTake::HEAD_MOST), file)
+          info = Meta.new(PprofReader.read_head(File.binread(file, PprofReader::HEAD_MOST), name: file))
           AgentSeries::Entry.new(info, file) if info.same_run?(take.info) && info.taken
         rescue FormatError, SystemCallError
           nil
@@ -153,25 +147,21 @@ module HeapSample
       def shrink
         while over?
           deaths = @folders.each_value.all? { |list| list.all?(&:died?) }
-          folder, list = @folders.max_by { |_, all| all.sum { |kept| kept.died? == deaths ? kept.size : 0 } }
+          folder, list = @folders.max_by { |_, all| all.sum { |kept| kept.died? == deaths ? kept.bytes : 0 } }
           drop(folder, list.find { |kept| kept.died? == deaths })
         end
       end
 
-      def over? = @folders.any? && (@folders.sum { |_, list| BLOCK + list.sum(&:size) } > @most || @folders.sum { |_, list| list.size } > FILES_MOST)
+      def over? = @folders.any? && (@folders.sum { |_, list| BLOCK + list.sum(&:bytes) } > @most || @folders.sum { |_, list| list.size } > FILES_MOST)
 
       def drop(folder, kept)
         list = @folders[folder]
         list.delete_if { |one| one.equal?(kept) }
         @folders.delete(folder) if list.empty?
-        [kept.name, *("died-#{kept.stamp}.txt" if kept.died?)].each { |name| remove { File.unlink(path(folder, name)) } }
-        remove { Dir.rmdir(path(folder)) } if list.empty?
-      end
-
-      def remove
-        yield
-      rescue Errno::ENOENT, Errno::ENOTEMPTY
-        nil
+        FileUtils.rm_f([kept.name, *("died-#{kept.stamp}.txt" if kept.died?)].map { |name| path(folder, name) })
+        Dir.rmdir(path(folder)) if list.empty?
+      rescue Errno::ENOTEMPTY
+        nil           # a file of somebody else
       end
     end
 

@@ -40,16 +40,12 @@ module HeapSample
         thin(judged.infos) if judged.infos.size > INFOS_MOST
         judged.verdict = judged.verdict.dup.tap { |verdict| verdict.growth = growth(judged.infos) }
         limit(take, info.account&.limit)
-        counted = counted(info)
-        judge(judged, take, counted) if judged.counted != counted && (judged.at.nil? || @clock.call - judged.at >= JUDGE)
+        judge(judged, take, @clock.call) if judged.counted != counted(info) && (judged.at.nil? || @clock.call - judged.at >= JUDGE)
       rescue FormatError, ArgumentError
         nil
       end
 
-      def took_end(take, _cause)
-        @judged.delete(take.key)
-        @on.delete(take.key)
-      end
+      def took_end(take, _cause) = [@judged, @on].each { |known| known.delete(take.key) }
 
       def thin(infos) = infos.replace(infos.each_with_index.reject { |_, index| index.odd? && index < INFOS_MOST / 2 }.map(&:first))
       def counted(info) = [info.gc_major, *info.alive&.then { |alive| [alive.threads.count, alive.fibers.count] }, Counts::MAPPED.sum { |part| info.account&.[](part).to_i } >> 20]
@@ -60,15 +56,15 @@ module HeapSample
         (last.account.rss - first.account.rss) * 3600 / seconds if seconds >= JUDGE
       end
 
-      def judge(judged, take, counted)
-        judged.counted, judged.at = counted, @clock.call
+      def judge(judged, take, now)
+        judged.counted, judged.at = counted(take.info), now
         entries = [*judged.infos[0...-1].map { |info| AgentSeries::Entry.new(info) }, AgentSeries::Entry.new(take.info, nil, nil, nil, take.bytes)]
         diagnosis = ProcessDiagnosis.new(AgentSeries.new(entries))
         state = diagnosis.growing.first&.state
         judged.verdict.to_limit = diagnosis.seconds_to_limit
-        return if state && state == judged.state && judged.at - judged.read < READ
+        return if state && state == judged.state && now - judged.read < READ
 
-        judged.state, judged.read = state, judged.at
+        judged.state, judged.read = state, now
         judged.verdict = Verdict.new(diagnosis.text(width: 1 << 16).sentence, leaks(diagnosis), judged.verdict.to_limit, judged.verdict.growth)
         warn_once(take.key, diagnosis.leak?) { "#{name(take)} leaks: #{judged.verdict.sentence}" }
       end
@@ -84,8 +80,7 @@ module HeapSample
       def limit(take, limit)
         return unless limit&.bytes&.positive?
 
-        share = limit.used.fdiv(limit.bytes)
-        key = [limit.bytes, limit.machine || take.process.death.cgroup]
+        share, key = limit.used.fdiv(limit.bytes), [limit.bytes, limit.machine || take.process.death.cgroup]
         @limits.shift if @limits.size >= LIMITS_MOST
         return @limits.delete(key) if share < OVER
         return if share < NEAR || @limits.key?(key)

@@ -2,7 +2,6 @@
 
 require "etc"
 require "stringio"
-require "zlib"
 
 module HeapSample
   module Tool
@@ -14,17 +13,16 @@ module HeapSample
     #
     # A consumer returns at once and raises nothing. AgentQueue makes one of a class that takes longer.
     class AgentWatch
-      # Seconds between two looks at the RSS, from profile to profile, and between two lists of the processes.
-      TICK, INTERVAL, LIST = 1, 15, 2
-      # A profile is asked sooner when RSS passes its maximum by this factor.
-      GROWTH = 1.05
+      # Seconds between two looks at the RSS, from profile to profile, and between two lists of the processes. The factor of RSS that
+      # makes the next profile come sooner.
+      TICK, INTERVAL, LIST, GROWTH = 1, 15, 2, 1.05
       # Requests at one time: in all, and to processes that did not answer the last one. These are asked after 2, 4, 8 s, and so on.
       ASKS_MOST, FAILED_MOST, BACKOFF_MOST = 32, 4, 60
       PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
 
-      # What is known of a process: when it was asked (monotonic), the largest RSS at a profile, its last take, the Thread that asks, and how
-      # many requests have failed since.
-      Watched = Struct.new(:process, :asked, :most, :take, :asking, :failures) do
+      # What is known of a process: when it was asked (monotonic), the largest RSS at a profile, its last take, how many requests have
+      # failed since, and the Thread that asks.
+      Watched = Struct.new(:process, :asked, :most, :last, :failures, :asking) do
         def busy? = asking&.alive?
 
         def due?(now, rss, interval)
@@ -70,8 +68,7 @@ module HeapSample
         return if @listed && now - @listed < LIST && @watched.none? { |_, watched| watched.process.gone? }
 
         @listed = now
-        # All are not asked at the same moment: the time of the first request is earlier, for some.
-        @processes.all.each { |process| @watched[process.key] ||= Watched.new(process, now - @interval, 0, nil, nil, 0) }
+        @processes.all.each { |process| @watched[process.key] ||= Watched.new(process, now - @interval, 0, nil, 0) }
       end
 
       def look(watched, now)
@@ -79,7 +76,7 @@ module HeapSample
         return if rss.nil? || watched.busy? || !watched.due?(now, rss, @interval) || !room?(watched)
 
         # After the first request of a process the next one comes sooner, by a random time: not all are asked at the same moment.
-        watched.asked = watched.take || watched.failures.positive? ? now : now - rand(@interval / 2.0)
+        watched.asked = watched.last || watched.failures.positive? ? now : now - rand(@interval / 2.0)
         watched.asking = Thread.new { ask(watched, rss) }
       end
 
@@ -94,13 +91,11 @@ module HeapSample
         take = AgentTake.new(process, process.own_bytes, taken, rss)
         return if process.other?          # the PID is used again
 
-        watched.most, watched.failures, watched.take = [watched.most, rss].max, 0, take
+        watched.most, watched.failures, watched.last = [watched.most, rss].max, 0, take
         @consumers.each { |consumer| consumer.profile(take) }
-      rescue LiveProcess::Refused
-        watched.failures += 1
       rescue StandardError, NoMemoryError => e
         watched.failures += 1
-        AgentQueue.failed(e)
+        AgentQueue.failed(e) unless e.is_a?(LiveProcess::Refused)
       end
 
       # Ends are reported after the last profile.
@@ -111,56 +106,18 @@ module HeapSample
           next if watched&.busy?
 
           @watched.delete(process.key)
-          @consumers.each { |consumer| consumer.ended(watched.take, cause) } if watched&.take
+          @consumers.each { |consumer| consumer.ended(watched.last, cause) } if watched&.last
           true
         end
       end
     end
 
     # A profile as a process has sent it: +bytes+ (gzip'ed pprof, unchecked), when it was asked for (+taken+, a Time), and the RSS then.
-    AgentTake = Struct.new(:process, :bytes, :taken, :rss)
-
-    class AgentTake
-      # The settings of a profile come before its samples, so few bytes of it are unpacked.
-      PIECE, HEAD_MOST = 1 << 13, 2 << 20
-
-      # call-seq:
-      #   AgentTake.info(bytes) -> Meta
-      #
-      # Raises FormatError where +bytes+ do not begin as the sampler's profiles do.
-      def self.info(bytes, name = "a profile")
-        inflater, data = Zlib::Inflate.new(Zlib::MAX_WBITS + PprofReader::GZIP_ONLY), "".b
-        (0...bytes.bytesize).step(PIECE) do |from|
-          data << inflater.inflate(bytes.byteslice(from, PIECE))
-          meta = meta(data) and return Meta.new(meta)
-          break if data.bytesize > HEAD_MOST
-        end
-        raise FormatError, "#{name}: it is no profile of the sampler"
-      rescue Zlib::Error, Protobuf::Malformed => e
-        raise FormatError, "#{name}: it is no profile of the sampler: #{Printable.text(e.message)}"
-      ensure
-        inflater&.close
-      end
-
-      # nil as long as not all of the settings are there.
-      def self.meta(data)
-        span = nil
-        begin
-          Protobuf.new(data).each_field { |number, from, to| break span = [from, to] if number == PprofReader::Field::META && to }
-        rescue Protobuf::Malformed
-          nil
-        end
-        return unless span
-
-        meta = MetaMessage.decode(data, *span)
-        meta if meta["format"] == PprofReader::FORMAT || raise(Protobuf::Malformed, "it has another format")
-      end
-      private_class_method :meta
-
+    AgentTake = Struct.new(:process, :bytes, :taken, :rss) do
       # PID and start of the process.
       def key = process.key
       # What the profile has about itself. Raises FormatError.
-      def info = @info ||= AgentTake.info(bytes, "process #{process.pid}")
+      def info = @info ||= Meta.new(PprofReader.read_head(bytes, name: "process #{process.pid}"))
       # The Profile, decoded anew each time: that takes tens of milliseconds, and tens of MiB. Raises FormatError.
       def profile = Profile.load(StringIO.new(bytes), name: "process #{process.pid}", limit: AgentProcess::DECODED_MOST)
     end
@@ -180,12 +137,7 @@ module HeapSample
 
       private
 
-      def push(key, work)
-        @lock.synchronize do
-          @waiting[key] = work
-          @filled.signal
-        end
-      end
+      def push(key, work) = @lock.synchronize { (@waiting[key] = work) && @filled.signal }
 
       def pop
         @lock.synchronize do
