@@ -89,7 +89,8 @@ module HeapSample
       def self.identity(pid) = stat(pid)&.then { |fields| [pid, fields[19]] }
 
       # key: PID and start, which identify it; death: an AgentDeath.
-      attr_reader :pid, :key, :title, :death, :deltas, :web
+      attr_reader :pid, :key, :death, :deltas, :web
+      attr_accessor :title
 
       # +start+: as .identity has it.
       def initialize(pid, start, share)

@@ -8,7 +8,7 @@ module HeapSample
     # Asks each process for a profile at a regular interval, and sooner when its resident memory grows. No GC and no heap walk is
     # forced, unless the agent has a share for them. Consumers get each profile, and the end of each process:
     #
-    # [profile(take)]       a new AgentTake
+    # [profile(take)]       a new AgentTake; its #info can be read
     # [ended(take, cause)]  the last take of a process; +cause+: nil after a goodbye, else a key of AgentDeath::CAUSES
     #
     # A consumer returns at once and raises nothing. AgentQueue makes one of a class that takes longer.
@@ -91,11 +91,12 @@ module HeapSample
         take = AgentTake.new(process, process.own_bytes, taken, rss)
         return if process.other?          # the PID is used again
 
+        process.title = take.info.title
         watched.most, watched.failures, watched.last = [watched.most, rss].max, 0, take
         @consumers.each { |consumer| consumer.profile(take) }
       rescue StandardError, NoMemoryError => e
         watched.failures += 1
-        AgentQueue.failed(e) unless e.is_a?(LiveProcess::Refused)
+        AgentQueue.failed(e) unless e.is_a?(LiveProcess::Refused) || e.is_a?(FormatError)
       end
 
       # Ends are reported after the last profile.
