@@ -62,12 +62,10 @@ module HeapSample
       # A process that is no longer listed has ended, or runs a program that is no Ruby.
       def part(id, process)
         goodbye = process.goodbye(WAIT)
-        return if goodbye.nil? || (!goodbye && AgentProcess.identity(id.first) == id)
-
-        @ended[goodbye] += 1
-        cause = process.death.cause unless goodbye
-        Message.say("process #{process.pid}#{" (#{process.title})" if process.title} has ended without a goodbye: #{process.death.sentence}") unless goodbye
-        @on_end&.call(process, cause)
+        died = goodbye == false && AgentProcess.identity(id.first) != id
+        @ended[goodbye] += 1 if goodbye || died
+        Message.say("process #{process.pid}#{" (#{process.title})" if process.title} has ended without a goodbye: #{process.death.sentence}") if died
+        @on_end&.call(process, (process.death.cause if died))
       end
     end
 

@@ -1,27 +1,28 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require "time"
 
 module HeapSample
   module Tool
     # Keeps profiles on disk: in a folder for each process, PID-START, with fewer profiles of older times. Of a process that ended
     # without a goodbye the last profile stays as died-TIME.pb.gz, with the cause and the diagnosis in died-TIME.txt.
     class AgentStore < AgentQueue
-      # Age in seconds => from profiles of so many seconds one is kept (0: all).
+      # Age in seconds => one profile is kept of so many seconds (0: all).
       STEPS = {300 => 0, 3600 => 60, 86_400 => 600, Float::INFINITY => 3600}.freeze
       # How many files there may be; bytes that a file, or a folder, takes at least.
       FILES_MOST, BLOCK = 20_000, 4096
       FOLDER = /\A[1-9]\d{0,9}-\d{1,20}\z/
       # walk: a profile with a heap walk.
       NAME = /\A(?<kind>heap|walk|died)-(?<time>\d{8}T\d{6}\.\d{3})\.pb\.gz\z/
-      TIME, PARTS = "%Y%m%dT%H%M%S.%L", /\A(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})\z/
+      TIME = "%Y%m%dT%H%M%S.%L"
       TEMPORARY = /\A\.heapsample-.*\.tmp\z/
 
       # A file: +stamp+ is the time in its name, +time+ the same in seconds; +bytes+ are what it takes on disk.
       Kept = Struct.new(:kind, :stamp, :bytes) do
         def name = "#{kind}-#{stamp}.pb.gz"
         def died? = kind == "died"
-        def time = @time ||= stamp.match(PARTS).captures.then { |*days, seconds| Time.utc(*days.map(&:to_i), Rational(seconds)).to_r }
+        def time = @time ||= Time.strptime("#{stamp}Z", "#{TIME}%z").to_r
       end
 
       # call-seq:
@@ -78,7 +79,6 @@ module HeapSample
 
       def disk(bytes) = [(bytes + BLOCK - 1) / BLOCK, 1].max * BLOCK
 
-      # What is no profile is not kept.
       def take(take)
         folder, walk = folder(take), take.info.walk
         saving do
@@ -89,8 +89,6 @@ module HeapSample
           (list - AgentStore.thinned(list, @clock.call.to_r)).each { |one| drop(folder, one) }
           shrink
         end
-      rescue FormatError
-        nil
       end
 
       # One line when the disk fails, and none until it works again.

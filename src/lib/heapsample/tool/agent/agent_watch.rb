@@ -29,7 +29,7 @@ module HeapSample
           since = now - asked
           return since >= [2**failures, BACKOFF_MOST].min if failures.positive?
 
-          since + TICK > interval || (since >= TICK && rss > most * GROWTH)
+          since + (1.2 * TICK) > interval || (since >= TICK && rss > most * GROWTH)
         end
       end
 
@@ -41,15 +41,7 @@ module HeapSample
       end
 
       # Starts its thread, and returns it.
-      def run
-        @thread ||= Thread.new do
-          loop do
-            began = now
-            tick(began)
-            sleep([TICK - (now - began), 0.1].max)
-          end
-        end
-      end
+      def run = @thread ||= Thread.new { loop { sleep(TICK.tap { tick(now) }) } }
 
       private
 
