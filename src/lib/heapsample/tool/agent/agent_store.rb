@@ -111,10 +111,9 @@ module HeapSample
         take(take) unless find(take)
         folder, kept = folder(take), find(take) || return
         saving do
-          text = "#{account(take)}\n\n#{diagnosis(folder, take)}\n"
-          AtomicFile.write(path(folder, "died-#{kept.stamp}.txt"), text)
-          File.rename(path(folder, kept.name), path(folder, kept.name.sub(kept.kind, "died")))
-          kept.kind, kept.bytes = "died", kept.bytes + disk(text.bytesize)
+          File.rename(path(folder, kept.name), path(folder, "died-#{kept.stamp}.pb.gz"))
+          kept.kind = "died"
+          kept.bytes += disk(AtomicFile.write(path(folder, "died-#{kept.stamp}.txt"), "#{account(take)}\n\n#{diagnosis(folder, take)}\n"))
           shrink
         end
       end
@@ -137,7 +136,7 @@ module HeapSample
           nil
         end
         Diagnosis.new([AgentSeries.new(entries)]).to_s
-      rescue FormatError, ArgumentError => e
+      rescue StandardError => e
         "There is no diagnosis: #{Printable.text(e.message)}"
       end
 

@@ -7,11 +7,10 @@ module HeapSample
     class AgentWarnings < AgentQueue
       # Seconds from verdict to verdict, and from profile to profile that is decoded for the lines of a growth that is known.
       JUDGE, READ = 60, 600
-      # Takes whose counts are held; of the older half every second one goes.
-      INFOS_MOST = 96
-      # Shares of the limit: when a line is printed, and when it is over. How many limits are known.
-      NEAR, OVER, LIMITS_MOST = 0.9, 0.85, 256
-      LINES_MOST = 10
+      # Shares of the limit: when a line is printed, and when it is over.
+      NEAR, OVER = 0.9, 0.85
+      # Takes whose counts are held (of the older half every second one goes), limits that are known, and lines of a leak.
+      INFOS_MOST, LIMITS_MOST, LINES_MOST = 96, 256, 10
 
       # sentence: of the diagnosis; leaks: a list of [line, grade]; to_limit: seconds; growth: bytes of RSS an hour. nil: not known.
       Verdict = Struct.new(:sentence, :leaks, :to_limit, :growth)
@@ -41,8 +40,6 @@ module HeapSample
         judged.verdict = judged.verdict.dup.tap { |verdict| verdict.growth = growth(judged.infos) }
         limit(take, info.account&.limit)
         judge(judged, take, @clock.call) if judged.counted != counted(info) && (judged.at.nil? || @clock.call - judged.at >= JUDGE)
-      rescue FormatError, ArgumentError
-        nil
       end
 
       def took_end(take, _cause) = [@judged, @on].each { |known| known.delete(take.key) }

@@ -36,8 +36,8 @@ module HeapSample
       # +processes+: AgentProcesses; +consumers+: an Array; +interval+: seconds from profile to profile.
       def initialize(processes, consumers, interval: INTERVAL)
         @processes, @consumers, @interval = processes, consumers, interval
-        @watched, @ended, @queue = {}, [], Queue.new
-        processes.on_end = ->(process, cause) { @queue << [process, cause] }
+        @watched, @ended = {}, Queue.new
+        processes.on_end = ->(process, cause) { @ended << [process, cause] }
       end
 
       # Starts its thread, and returns it.
@@ -93,14 +93,12 @@ module HeapSample
 
       # Ends are reported after the last profile.
       def part
-        @ended << @queue.pop until @queue.empty?
-        @ended.reject! do |process, cause|
-          watched = @watched[process.key]
-          next if watched&.busy?
+        @ended.size.times do
+          process, cause = @ended.pop
+          next @ended << [process, cause] if @watched[process.key]&.busy?
 
-          @watched.delete(process.key)
-          @consumers.each { |consumer| consumer.ended(watched.last, cause) } if watched&.last
-          true
+          take = @watched.delete(process.key)&.last or next
+          @consumers.each { |consumer| consumer.ended(take, cause) }
         end
       end
     end
@@ -142,7 +140,7 @@ module HeapSample
       def work(method, *arguments)
         send(method, *arguments)
       rescue StandardError, NoMemoryError, SystemStackError => e
-        AgentQueue.failed(e)
+        AgentQueue.failed(e) unless e.is_a?(FormatError)        # what a process has sent
       end
     end
   end

@@ -24,7 +24,6 @@ module HeapSample
           seconds. stderr names each process that leaks, that was killed, or whose memory limit is near.
         TEXT
         PUMA = 6
-        KEEP_SIZE = 1 << 30
         # Slow clients wait in Puma's reactor; requests that wait for a process hold a thread.
         SERVER = {min_threads: 4, max_threads: 256, first_data_timeout: 10, persistent_timeout: 20, environment: "production", http_content_length_limit: 1 << 20}.freeze
 
@@ -42,7 +41,7 @@ module HeapSample
         private
 
         # What else gets the profiles of all processes; each has a thread of its own.
-        def consumers = [*(AgentStore.new(options[:keep], options[:keep_size] || KEEP_SIZE) if options[:keep])]
+        def consumers = [*(AgentStore.new(options[:keep], options[:keep_size] || 1 << 30) if options[:keep])]
 
         def define_options(parser)
           parser.on("--http ADDRESS", "unix:PATH, or HOST:PORT with --token-file (default: the Unix socket above)") { |address| options[:http] = address }
