@@ -32,6 +32,15 @@ class PprofReaderTest < Test
   PB = PprofEncoder.new(RAW).encode
   GZ = PprofEncoder.gzip(RAW)
 
+  test "the head of a file has its settings, also where the rest is missing or damaged" do
+    whole = PprofReader.read_meta(StringIO.new(GZ))
+    settings = Protobuf.encode(1000 << 3 | Protobuf::BYTES).then { |tag| MetaMessage.encode(RAW[:meta]).then { |meta| tag + Protobuf.encode(meta.bytesize) + meta } }
+    first = Zlib.gzip(settings + Random.bytes(1 << 20))
+    assert_equal [whole] * 3, [GZ, first, first[0, 1 << 16]].map { |bytes| PprofReader.read_head(bytes, name: "it") }
+    late = Zlib.gzip("\x12\x80\x80\x80\x08".b + ("\0" * (16 << 20)) + settings)
+    ["", "text", Zlib.gzip("{}"), first[0, 20], late].each { |bytes| assert_error(FormatError, /\Ait: not a readable heap profile/) { PprofReader.read_head(bytes, name: "it") } }
+  end
+
   test "a saved profile reads as it was, but for rounding" do
     [loaded(GZ), loaded(PB, ".pb"), loaded(PB, "")].each do |profile|
       assert_equal(MetaMessage.decode(MetaMessage.encode(RAW[:meta])), profile.meta)

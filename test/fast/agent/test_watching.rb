@@ -98,6 +98,35 @@ class WatchingTest < AgentTest
     end
   end
 
+  FORKS = <<~RUBY
+    require "rbconfig"
+    ready
+    child = fork { sleep }
+    puts child
+    gets
+    Process.kill(:KILL, child)
+    Process.wait(child)
+    exec(RbConfig.ruby, "--disable=gems", "-e", "$stdout.sync = true; puts 'done'; sleep")
+  RUBY
+
+  test "a forked child is asked by itself, and after exec the same process is asked for the new program" do
+    sampled(FORKS) do |process|
+      child = process.line.to_i
+      watched(interval: 2) do |notes|
+        waits_for(DEADLINE) { [process.pid, child].all? { |pid| notes.of(pid).any? } }
+        assert_equal [child, process.pid], notes.of(child).last.info.then { |info| [info.process_id, info.parent_id] }
+        before = notes.of(process.pid).last
+        process.say
+        assert_equal "done\n", process.line
+        after = waits_for(DEADLINE) { notes.of(process.pid).find { |take| !take.info.same_run?(before.info) } }
+        assert_equal before.key, after.key
+        # The child has ended; the process that called exec has not.
+        waits_for(DEADLINE) { notes.ends.any? { |take, _| take.process.pid == child } }
+        assert_empty(notes.ends.select { |take, _| take.process.pid == process.pid })
+      end
+    end
+  end
+
   test "a killed process leaves its last profile, with cause and diagnosis; one that ends normally and its memory limit do not" do
     keeper = store
     keeper.run
