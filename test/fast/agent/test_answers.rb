@@ -155,6 +155,7 @@ class AnswersTest < AgentTest
 
   test "each figure of the socket is a metric" do
     server.get("#{heap}&gc=1")
+    sleep 1.1         # the agent uses a report for a second
     page = server.get("/metrics", Accept: "application/openmetrics-text").body
     memory = JSON.parse(server.get("/memory?pid=#{process.pid}").body)
     lines = page.lines.select { |line| line.include?("pid=\"#{process.pid}\"") }
