@@ -73,6 +73,7 @@ module HeapSample
     autoload :MergedHolders, "#{directory}/merging/merged_holders"
     autoload :MergedMeta, "#{directory}/merging/merged_meta"
     autoload :MergedStacks, "#{directory}/merging/merged_stacks"
+    autoload :Parts, "#{directory}/merging/parts"
 
     # What a person sees.
     autoload :Message, "#{directory}/terminal/message"

@@ -15,7 +15,8 @@ module HeapSample
           Use it for the workers of a server or the pods of a deployment. Figures and their errors are added.
           Ages are preserved. Values without a sum, such as threads and process ids, are left out.
           If a process has several profiles, only its last profile counts.
-          Files are read one by one, so memory use depends on the number of different stacks, not of files.
+          Files are read one by one, by a process for each processor. So memory use depends on the number of different
+          stacks, not of files.
         TEXT
         ENDINGS = %w[.pb.gz .pb].freeze
 
@@ -27,15 +28,14 @@ module HeapSample
           paths = Inputs.expand(arguments)
           raise UsageError, "-: profiles to merge are read twice; name files" if paths.include?(Inputs::STDIN)
 
-          merge = Tool::Merge.new
-          paths, last = last_profiles(paths, arguments)
-          last = Progress.show("merging") do |progress|
-            Inputs.readable(last, arguments) { |path| path if merge.add(Inputs.load(path, progress: progress.at = "#{merge.profiles} of #{last.size}")) }
-          end
-          raise Failure, "#{arguments.join(", ")}: no profile can be read" if last.empty?
+          found = in_parts("looking at", paths, arguments) { |path| Tool::Merge.about(path) }
+          last = Tool::Merge.last_of_each(found)
+          @merge = Tool::Merge.new
+          merged = in_parts("merging", last, arguments) { |path| path if @merge.add(Inputs.load(path, progress: true)) }
+          raise Failure, "#{arguments.join(", ")}: no profile can be read" if merged.empty?
 
-          Convert.save(merge.profile(files: paths.size), format, output)
-          tell(paths, last, output)
+          Convert.save(@merge.profile(files: found.size), format, output)
+          tell(found, merged, output)
         end
 
         private
@@ -49,13 +49,26 @@ module HeapSample
             raise UsageError, "#{output}: the name must end with .pb.gz or .pb"
         end
 
-        # The paths that can be read, and of these the last of each process.
-        def last_profiles(paths, named)
-          Progress.show("looking at #{paths.size} files") do |progress|
-            done = 0
-            metas = Inputs.readable(paths, named) { |path| [path, Inputs.meta(path).tap { progress.at = done += 1 }] }.to_h
-            [metas.keys, Tool::Merge.last_of_each(metas.keys) { |path| metas.fetch(path) }]
+        # What the block makes of each file, in several processes: each has a @merge of its own, and these are added.
+        def in_parts(what, paths, named)
+          all, left_out = [], []
+          Progress.show("#{what} #{paths.size} files") do |progress|
+            work = lambda do |part|
+              warnings, done = [], 0
+              results = Inputs.readable(part, named, warnings) do |path|
+                progress.at = "#{100 * (done += 1) / part.size}%"
+                yield path
+              end
+              [results, warnings, @merge]
+            end
+            Parts.each(paths, work) do |results, warnings, merge|
+              all.concat(results)
+              left_out.concat(warnings)
+              @merge.add(merge.profile) unless [nil, @merge].include?(merge) || merge.profiles.zero?
+            end
           end
+          Series.few(left_out).each { |warning| Message.say(warning) }
+          all
         end
 
         def tell(paths, last, output)

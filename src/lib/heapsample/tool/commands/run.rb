@@ -123,7 +123,7 @@ module HeapSample
 
         # The last one; of several processes their sum.  One at the end comes last.
         def profile(paths)
-          last = Tool::Merge.last_of_each(paths) { |path| Inputs.meta(path) }
+          last = Tool::Merge.last_of_each(paths.map { |path| Tool::Merge.about(path) })
           return Inputs.load(last.first) if last.size == 1
 
           last.inject(Tool::Merge.new) { |merge, path| merge.add(Inputs.load(path)) }.profile(files: paths.size)

@@ -77,9 +77,9 @@ module HeapSample
       end
 
       # What the block makes of each path; those that are damaged are left out, and said; those that are gone are left
-      # out (keep= deletes).  One that the user +named+ must be read.
-      def readable(paths, named = [])
-        warnings = []
+      # out (keep= deletes).  One that the user +named+ must be read.  Where +left_out+ is given, it gets the messages instead of stderr.
+      def readable(paths, named = [], left_out = nil)
+        warnings = left_out || []
         found = paths.filter_map do |path|
           yield path
         rescue FormatError, Failure => e
@@ -90,7 +90,7 @@ module HeapSample
           warnings << "#{path}: #{reason(e)}: left out" unless e.is_a?(Errno::ENOENT)
           nil
         end
-        Series.few(warnings).each { |warning| Message.say(warning) }
+        Series.few(warnings).each { |warning| Message.say(warning) } unless left_out
         found
       end
 

@@ -28,18 +28,21 @@ module HeapSample
       SUMS = Columns::ALL.select { |column| column.merge == :add }.map(&:index).freeze
 
       # call-seq:
-      #   Merge.last_of_each(paths) { |path| meta } -> Array of paths
+      #   Merge.last_of_each(profiles) -> Array of paths
       #
-      # The last profile of each process among +paths+: see above.  A profile that
-      # does not know its process is one of its own.
-      def self.last_of_each(paths)
-        paths.each_with_index.group_by do |path, index|
-          meta = Meta.new(yield(path))
-          [meta.process_start || index, meta.taken]
-        end.group_by { |(process, _), _| process }
-             .map { |_, times| times.max_by { |(_, taken), _| taken || Time.at(0) }.last.first }
-             .sort_by(&:last).map(&:first)
+      # +profiles+: what Merge.about gave for each.  The last profile of each process: see above.  A profile that does
+      # not know its process is one of its own.
+      def self.last_of_each(profiles)
+        last = {}
+        profiles.each_with_index do |(path, process, taken), index|
+          known = last[process || index]
+          last[process || index] = [path, taken, index] if known.nil? || (taken || Time.at(0)) > (known[1] || Time.at(0))
+        end
+        last.values.sort_by(&:last).map(&:first)
       end
+
+      # The path of a profile, its process, and its time: all that is held of each file.
+      def self.about(path) = Meta.new(Inputs.meta(path)).then { |meta| [path, meta.process_start, meta.taken] }
 
       attr_reader :profiles
 
@@ -51,6 +54,10 @@ module HeapSample
         @evicted = 0
         clear
       end
+
+      # A Merge from another process is its profile, and cannot be added to.
+      def marshal_dump = [@profiles, Formats.encode(profile, "pb")]
+      def marshal_load((profiles, bytes)) = (@profiles, @profile = profiles, Profile.load(StringIO.new(bytes), name: "a part of the merge"))
 
       # Adds a HeapSample::Profile.
       def add(profile)
@@ -74,6 +81,8 @@ module HeapSample
       # The sum, a HeapSample::Profile.  +files+: how many there were, with those
       # that did not count.
       def profile(files: @profiles)
+        return @profile if @profile
+
         meta = @meta.to_h(files: files, evicted: @evicted)
         gc_count = meta.dig("gc", "count")
         rows = @rows.map do |(stack, age, *), row|

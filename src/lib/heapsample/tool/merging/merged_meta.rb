@@ -34,6 +34,7 @@ module HeapSample
         @foreign = true if meta.empty?
         merged = Meta.new(meta).merged_processes
         @processes += merged || 1
+        @sums["evicted"] += integer(dig(meta, "merged", "evicted_rows")) || 0
         SAME.each { |name| agree(name, meta[name]) }
         SETTINGS.each { |name| agree("settings.#{name}", dig(meta, "settings", name)) }
         @sums["settings.interval_changes"] += integer(dig(meta, "settings", "interval_changes")) || 0
@@ -59,7 +60,7 @@ module HeapSample
           "drops" => DROPS.to_h { |name| [name, sum("drops.#{name}")] }, "own_bytes" => sum("own_bytes"),
           "heaps" => @heaps&.values || [], "malloc" => merged_malloc, "memsize" => agreed("memsize") == true,
           **ACCOUNTS.to_h { |name| [name, merged_account(name)] }, "alive" => @alive.to_h, "inherited" => nil, "inherited_missing" => nil,
-          "merged" => {"processes" => @processes, "profiles" => files, "evicted_rows" => evicted}
+          "merged" => {"processes" => @processes, "profiles" => files, "evicted_rows" => evicted + sum("evicted")}
         )
       end
 
