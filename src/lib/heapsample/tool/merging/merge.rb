@@ -55,9 +55,9 @@ module HeapSample
         clear
       end
 
-      # A Merge from another process is its profile, and cannot be added to.
-      def marshal_dump = [@profiles, Formats.encode(profile, "pb")]
-      def marshal_load((profiles, bytes)) = (@profiles, @profile = profiles, Profile.load(StringIO.new(bytes), name: "a part of the merge"))
+      # A Merge from another process is its profile, and cannot be added to. A file would not do: it rounds variances.
+      def marshal_dump = [@profiles, profile]
+      def marshal_load((profiles, profile)) = (@profiles, @profile = profiles, profile)
 
       # Adds a HeapSample::Profile.
       def add(profile)

@@ -11,6 +11,13 @@ module HeapSample
         super(texts, fields, IDENTITY)
         @mappings = mappings
       end
+
+      def marshal_dump = [@texts, @fields, @mappings, @lists]
+
+      def marshal_load((texts, fields, mappings, lists))
+        initialize(texts, fields, mappings)
+        lists.each { |list| intern(list) }
+      end
     end
   end
 end
