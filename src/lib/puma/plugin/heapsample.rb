@@ -25,14 +25,14 @@ Puma::Plugin.create do
     HeapSample::RequestLabels.set(deploy: deploy) if deploy
     before = dsl.respond_to?(:before_worker_boot) ? :before_worker_boot : :on_worker_boot
     dsl.public_send(before) { |worker| HeapSample::RequestLabels.set(worker: worker) } if dsl.respond_to?(before)
+    # The event of the launcher comes in a phased restart, too. The name is good for Puma 6 to 8.
+    dsl.on_restart { stop_agent if @agent }
   end
 
   def start(launcher)
     arguments = launcher.options[:heapsample_agent] or return
-    # The name of the second is that of Puma 6.
-    [%i[after_stopped on_stopped], %i[before_restart on_restart]].each do |names|
-      launcher.events.public_send(names.find { |name| launcher.events.respond_to?(name) }) { stop_agent }
-    end
+    stopped = %i[after_stopped on_stopped].find { |name| launcher.events.respond_to?(name) }      # of Puma 7, and 6
+    launcher.events.public_send(stopped) { stop_agent }
     pid = spawn({"RUBY_HEAP_SAMPLE" => nil}, RbConfig.ruby, "-I", File.expand_path("../..", __dir__), "-r", "heapsample/tool", "-e", agent, "--", Process.pid.to_s, "agent", *arguments)
     @agent = Process.detach(pid)
     launcher.log_writer.log("* heapsample agent: process #{pid}")
