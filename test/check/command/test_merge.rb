@@ -82,6 +82,68 @@ class MergeTest < Test
     assert(merged.meta["merged"]["evicted_rows"] > 0 && merged.groups(:method).any? { |group| group.key.label == "(evicted)" })
   end
 
+  # A few hundred files of different processes, and one that is damaged.
+  def fleet(series)
+    paths = Array.new(300) do |index|
+      build = sample_build("process_start" => format("%016x", index), "process_id" => 100 + index, "gc" => {"count" => 100 + index % 50, "minor" => 80, "major" => 20, "last_minor_ns" => nil, "last_major_ns" => nil})
+      4.times { |line| build.row(["app/x#{index % 90}.rb:#{line + 1} X#y", "app/main.rb:1 <main>"], "C#{index % 7}", inuse: 1 + line, birth: index % 60) }
+      build.malloc(["!/usr/lib/lib#{index % 3}.so foo_new @0x7f0000001000", "app/a.rb:3 A#b"], "lib#{index % 3}.so", 2000, inuse: 3)
+           .mapping(0x7f0000000000, 0x7f0000100000, 0)
+      write(File.join(series, format("%03d.pb.gz", index)), PprofEncoder.gzip(build.raw))
+    end
+    write(File.join(series, "150-cut.pb.gz"), File.binread(paths[150])[0, 400])
+    paths
+  end
+
+  # All that a file has, without the numbers that it gives to stacks and texts.
+  def contents(profile)
+    rows = profile.rows.map { |row| [row.stack.map(&:to_s), HeapSample::Columns::ALL.drop(1).map { |column| profile.text(row.columns[column.index]) }] }
+    [profile.meta, rows.sort_by(&:inspect)]
+  end
+
+  test "merge: several processes give the same as one, and name what is damaged" do
+    folder do |series|
+      paths = fleet(series)
+      one = paths.inject(HeapSample::Tool::Merge.new) { |merge, path| merge.add(HeapSample::Profile.load(path)) }.profile(files: 300)
+      one.save(in_dir("one.pb.gz"))
+      all = HeapSample::Tool::Merge.new
+      count = 0
+      work = ->(part) { part.inject(HeapSample::Tool::Merge.new) { |merge, path| merge.add(HeapSample::Profile.load(path)) } }
+      HeapSample::Tool::Parts.each(paths, work, size: 70) { |part| all.add(part.profile) && count += 1 }
+      all.profile(files: 300).save(in_dir("parts.pb.gz"))
+      assert_equal(5, count)
+
+      result = heapsample("merge", series, "-o", in_dir("command.pb.gz"))
+      assert(result.status.zero? && result.err.lines.size == 1 && result.err.match?(/150-cut\.pb\.gz: .*: left out$/), result.err)
+      expected = contents(HeapSample::Profile.load(in_dir("one.pb.gz")))
+      %w[parts command].each { |name| assert_equal(expected, contents(HeapSample::Profile.load(in_dir("#{name}.pb.gz"))), name) }
+    end
+  end
+
+  test "merge: a part that fails, or whose process is killed, is an error, and leaves no process behind" do
+    parts = ->(work) { HeapSample::Tool::Parts.each([1, 2, 3], work, size: 1) { |result| result } }
+    own = Process.pid
+    error = assert_raises(HeapSample::FormatError) { parts.call(->(part) { part == [2] ? raise(HeapSample::FormatError, "damaged") : part }) }
+    assert_equal("damaged", error.message)
+    error = assert_raises(HeapSample::Tool::Failure) { parts.call(->(part) { part == [3] ? Process.kill(:KILL, Process.pid) : part }) }
+    assert_includes(error.message, "was killed")
+    assert_raises(Interrupt) { parts.call(->(_) { Process.pid == own ? raise(Interrupt) : sleep }) }
+    assert_raises(Errno::ECHILD) { Process.wait(-1, Process::WNOHANG) }
+  end
+
+  test "merge: its processes end when it is killed" do
+    lines = IO.popen([RbConfig.ruby, "-I", File.expand_path("../../../src/lib", __dir__), "-r", "heapsample/tool", "-e", <<~'RUBY'])
+      $stdout.sync = true
+      HeapSample::Tool::Parts.each([1, 2], ->(part) { puts Process.pid; sleep }, size: 1) { |result| result }
+    RUBY
+    pids = Array.new(2) { Integer(lines.gets) }
+    Process.kill(:KILL, lines.pid)
+    assert_nil(lines.gets)      # the other holds the pipe until it ends
+    assert_includes(pids, lines.pid)
+  ensure
+    lines&.close
+  end
+
   GO_MISSING = ("no go" unless system("go version", out: File::NULL, err: File::NULL))
 
   test "a profile of Go's has its figures, with intervals", missing: GO_MISSING do

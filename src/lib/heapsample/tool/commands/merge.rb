@@ -49,12 +49,14 @@ module HeapSample
             raise UsageError, "#{output}: the name must end with .pb.gz or .pb"
         end
 
-        # What the block makes of each file, in several processes: each has a @merge of its own, and these are added.
+        # What the block makes of each file, in several processes: each has a @merge of its own, and these are added. The
+        # rows of all processes are bounded together.
         def in_parts(what, paths, named)
           all, left_out = [], []
           Progress.show("#{what} #{paths.size} files") do |progress|
             work = lambda do |part|
               warnings, done = [], 0
+              @merge&.rows_max = Tool::Merge::ROWS_MAX * part.size / paths.size
               results = Inputs.readable(part, named, warnings) do |path|
                 progress.at = "#{100 * (done += 1) / part.size}%"
                 yield path
@@ -64,6 +66,7 @@ module HeapSample
             Parts.each(paths, work) do |results, warnings, merge|
               all.concat(results)
               left_out.concat(warnings)
+              @merge&.rows_max = Tool::Merge::ROWS_MAX
               @merge.add(merge.profile) unless [nil, @merge].include?(merge) || merge.profiles.zero?
             end
           end

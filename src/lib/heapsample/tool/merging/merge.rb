@@ -45,6 +45,7 @@ module HeapSample
       def self.about(path) = Meta.new(Inputs.meta(path)).then { |meta| [path, meta.process_start, meta.taken] }
 
       attr_reader :profiles
+      attr_writer :rows_max
 
       def initialize(rows_max: ROWS_MAX)
         @rows_max = rows_max
