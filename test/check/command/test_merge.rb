@@ -85,7 +85,8 @@ class MergeTest < Test
   # A few hundred files of different processes, and one that is damaged.
   def fleet(series)
     paths = Array.new(300) do |index|
-      build = sample_build("process_start" => format("%016x", index), "process_id" => 100 + index, "gc" => {"count" => 100 + index % 50, "minor" => 80, "major" => 20, "last_minor_ns" => nil, "last_major_ns" => nil})
+      build = sample_build("process_start" => format("%016x", index), "process_id" => 100 + index,
+                           "gc" => {"count" => 100 + index % 50, "minor" => 80, "major" => 20, "last_minor_ns" => nil, "last_major_ns" => nil})
       4.times { |line| build.row(["app/x#{index % 90}.rb:#{line + 1} X#y", "app/main.rb:1 <main>"], "C#{index % 7}", inuse: 1 + line, birth: index % 60) }
       build.malloc(["!/usr/lib/lib#{index % 3}.so foo_new @0x7f0000001000", "app/a.rb:3 A#b"], "lib#{index % 3}.so", 2000, inuse: 3)
            .mapping(0x7f0000000000, 0x7f0000100000, 0)
@@ -121,7 +122,7 @@ class MergeTest < Test
   end
 
   test "merge: a part that fails, or whose process is killed, is an error, and leaves no process behind" do
-    parts = ->(work) { HeapSample::Tool::Parts.each([1, 2, 3], work, size: 1) { |result| result } }
+    parts = ->(work) { HeapSample::Tool::Parts.each([1, 2, 3], work, size: 1) { |result| [result] } }
     own = Process.pid
     error = assert_raises(HeapSample::FormatError) { parts.call(->(part) { part == [2] ? raise(HeapSample::FormatError, "damaged") : part }) }
     assert_equal("damaged", error.message)
@@ -134,7 +135,7 @@ class MergeTest < Test
   test "merge: its processes end when it is killed" do
     lines = IO.popen([RbConfig.ruby, "-I", File.expand_path("../../../src/lib", __dir__), "-r", "heapsample/tool", "-e", <<~'RUBY'])
       $stdout.sync = true
-      HeapSample::Tool::Parts.each([1, 2], ->(part) { puts Process.pid; sleep }, size: 1) { |result| result }
+      HeapSample::Tool::Parts.each([1, 2], ->(part) { puts Process.pid; sleep }, size: 1) { |result| puts result }
     RUBY
     pids = Array.new(2) { Integer(lines.gets) }
     Process.kill(:KILL, lines.pid)

@@ -132,7 +132,9 @@ class RunningTest < AgentTest
     assert_equal [true, false], agent_container["securityContext"].values_at("readOnlyRootFilesystem", "allowPrivilegeEscalation")
     containers = [*pod["initContainers"], *pod["containers"]]
     assert_empty containers.flat_map { |one| one["volumeMounts"].map { |mount| mount["name"] } }.uniq.sort - pod["volumes"].map { |volume| volume["name"] }
-    folders = pod["containers"].first(2).map { |one| [one["env"].find { |variable| variable["name"] == "XDG_RUNTIME_DIR" }["value"], one["volumeMounts"].find { |mount| mount["name"] == "heap" }["mountPath"]] }
+    folders = pod["containers"].first(2).map do |one|
+      [one["env"].find { |variable| variable["name"] == "XDG_RUNTIME_DIR" }["value"], one["volumeMounts"].find { |mount| mount["name"] == "heap" }["mountPath"]]
+    end
     assert_equal 1, folders.flatten.uniq.size
   end
 

@@ -67,7 +67,7 @@ module HeapSample
       end
 
       def receive
-        Marshal.load(@pipe) # rubocop:disable Security/MarshalLoad -- our own child has written it
+        Marshal.load(@pipe) # our own child has written it
       rescue EOFError, ArgumentError, TypeError
         raise Failure, "a process that read a part of the files was killed; is there enough memory? Merge fewer files at once, and then the results"
       end
