@@ -17,12 +17,13 @@ module HeapSample
       #
       # +work+ is called with each part. Marshal must be able to write what it returns or raises.
       def self.each(list, work, size: Parts.size(list))
+        children = []
         own, *others = list.each_slice(size).to_a
-        children = others.map { |part| new(part, work) }
+        others.each { |part| children << new(part, work) }
         yield work.call(own) if own
         children.each { |child| yield child.result }
       ensure
-        children&.each(&:finish)
+        children.each(&:finish)
       end
 
       def initialize(part, work)
