@@ -52,10 +52,10 @@ Puma::Plugin.create do
     RUBY
   end
 
-  # Puma reaps the agent, or the thread does.
+  # Puma reaps the agent, or the thread does. The agent may need 5 s to send its last profiles.
   def stop_agent
     Process.kill(:TERM, @agent.pid) if @agent.alive?
-    Process.kill(:KILL, @agent.pid) unless @agent.join(5)
+    Process.kill(:KILL, @agent.pid) unless @agent.join(8)
   rescue Errno::ESRCH
     nil
   end
