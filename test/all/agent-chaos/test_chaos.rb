@@ -180,7 +180,7 @@ class ChaosTest < AgentTest
   def judge(keep, good, bad, costs, seconds, pid)
     last = Dir["#{keep}/*/{heap,died}-*.pb.gz"].group_by { |path| number_of(path) }.transform_values { |paths| paths.max_by { |path| path[/\d{8}T[\d.]+/] } }
     last.delete(nil)
-    wrong = last.reject { |number, path| expected(number, path, good.sums[number]) }
+    wrong = last.reject { |number, path| right?(path, good.sums[number]) }
     thirds = costs.map(&:last).each_slice((costs.size / 3.0).ceil).map { |part| part.max >> 20 }
     puts "# #{last.size} processes, #{@killed.size} killed; RSS of the agent by thirds #{thirds} MiB, CPU #{(100 * cost(pid).first / seconds).round(2)}%, #{bad.failures} failures"
     puts File.readlines("#{FOLDER}/agent.err").grep_v(/goodbye/).first(20).map { |line| "# #{line}" }
@@ -197,9 +197,9 @@ class ChaosTest < AgentTest
   def number_of(path) = HeapSample::Profile.load(path).info.title.to_s[/worker (\d+)/, 1]
 
   # A forked child begins with what its parent had: its first profile is where it begins, so its sum is smaller.
-  def expected(number, path, sums)
+  def right?(path, sums)
     all = Allocated.of(File.binread(path))
-    all.zip(sums).all? { |expected, sum| (expected - sum).abs <= 100 } || (HeapSample::Profile.load(path).info.parent_id != Process.pid && sums.zip(all).all? { |sum, most| sum <= most })
+    all.zip(sums).all? { |most, sum| (most - sum).abs <= 100 } || (HeapSample::Profile.load(path).info.parent_id != Process.pid && sums.zip(all).all? { |sum, most| sum <= most })
   end
 
   # How old the last profile of each killed process is.

@@ -123,6 +123,13 @@ class DiagnosisTest < Test
     assert(flat(found.text).include?("The line that grew most so far is /srv/app/cart.rb:12 `Cart#add` (+1.0 MiB), retained by `ALL`."), flat(found.text))
   end
 
+  test "GCs that began in the same millisecond have no time between them" do
+    gc = {"last_major_ns" => 1, "times" => [[10, 1_767_225_600_000, 1], [10, 0, 1], [10, 0, 1]]}
+    few = series(3) { |minute| {slots: 20 + minute, gc: {"count" => minute * EACH, "major" => minute, "last_major_gc" => minute * EACH, **gc}, rows: ->(build) { kept(build, LEAK, minute, 16) }} }
+    assert_equal(:unknown, few.diagnosis.state)
+    assert_predicate(GrowingLines.new([few], from: few.infos.first.taken).lines, :any?)
+  end
+
   test "what the walk did not reach and no major GC found alive is garbage, and makes no holder's part smaller" do
     {30 => 0.6, 15 => 1.0}.each do |last_major, part|
       gc = {"last_major_gc" => last_major, "last_major_ns" => 1}

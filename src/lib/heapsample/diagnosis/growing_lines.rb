@@ -111,10 +111,13 @@ module HeapSample
     # Makes of a GC count the part of the time between two GCs to which it belongs.
     def parts(info, from, to)
       times = info.gc_times
-      began, ended = [from, to].map { |gc| times&.born(gc)&.first&.to_f || gc }
+      began, ended = [from, to].map { |gc| times&.born(gc)&.first&.to_f }
+      timed = began && ended && ended > began
       lambda do |birth|
-        at = (times&.born(birth)&.then { |both| both.all? && both.sum(&:to_f) / 2 }) || birth
-        ((at - began) * LineGrowth::PARTS / (ended - began)).floor.clamp(0, LineGrowth::PARTS - 1)
+        part = if timed then times.born(birth).compact.then { |both| ((both.sum(&:to_f) / both.size) - began) / (ended - began) }
+               else (birth - from) / (to - from).to_f
+               end
+        (part * LineGrowth::PARTS).floor.clamp(0, LineGrowth::PARTS - 1)
       end
     end
 
