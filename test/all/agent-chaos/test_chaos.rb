@@ -142,6 +142,7 @@ class ChaosTest < AgentTest
   end
 
   def alive?(worker) = !%w[Z X].include?(File.read("/proc/#{worker.pid}/stat")[/\) (\w)/, 1])
+
   def reap(worker)
     worker.io.close
   rescue Errno::EPIPE
