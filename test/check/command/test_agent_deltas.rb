@@ -12,11 +12,13 @@ class AgentDeltasTest < Test
   LINE = "app/shop.rb:5 Shop#store"
   CALLERS = ["app/a.rb:1 A#run", "app/b.rb:2 B#run"].freeze
 
+  def file_of(profile) = StringIO.new("".b).tap { |io| HeapSample::PprofWriter.new(profile).write(io) }.string
+
   # How many objects each stack has allocated in the delta; +stacks+: {callers => objects}.
   def delta(deltas, stacks)
     build = Build.new(interval: 1)
     stacks.each { |callers, objects| build.row([LINE, *callers], "String", alloc: objects) }
-    profile = HeapSample::Profile.load(StringIO.new(deltas.since_last { build.profile }), name: "delta")
+    profile = HeapSample::Profile.load(StringIO.new(deltas.since_last { file_of(build.profile) }), name: "delta")
     profile.rows.to_h { |row| [row.stack.drop(1).map(&:label), row.alloc.objects.round] }.reject { |_, objects| objects.zero? }
   end
 

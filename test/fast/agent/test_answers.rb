@@ -144,8 +144,8 @@ class AnswersTest < AgentTest
   end
 
   test "metrics have labels that survive a restart, in both formats" do
-    plain, open = server.get("/metrics"), server.get("/metrics", Accept: "application/openmetrics-text; version=1.0.0")
     labels = "app=\"shop\",worker=\"3\",deploy=\"v9\",pid=\"#{process.pid}\""
+    plain, open = server.get("/metrics"), server.get("/metrics", Accept: "application/openmetrics-text; version=1.0.0")
     assert_includes plain.body, "ruby_heap_agent_up{#{labels}} 1\n"
     parts = plain.body.scan(/^ruby_memory_bytes\{#{labels},part="\w+"\} (\d+)/).flatten.sum(&:to_i)
     assert_equal plain.body[/^process_resident_memory_bytes\{#{labels}\} (\d+)/, 1].to_i, parts
@@ -159,7 +159,7 @@ class AnswersTest < AgentTest
     page = server.get("/metrics", Accept: "application/openmetrics-text").body
     memory = JSON.parse(server.get("/memory?pid=#{process.pid}").body)
     lines = page.lines.select { |line| line.include?("pid=\"#{process.pid}\"") }
-    others = %w[ruby_heap_agent_ended_processes ruby_heap_leak ruby_heap_seconds_to_limit]
+    others = %w[ruby_heap_agent_ended_processes ruby_heap_agent_sent ruby_heap_leak ruby_heap_seconds_to_limit]
     names = HeapSample::Tool::AgentMetrics::ALL.keys - [*others, *("ruby_memory_proportional_bytes" unless memory["account"]["pss"])]
     assert_empty(names.reject { |name| lines.any? { |line| line.match?(/\A#{name}(?:_total)?\{/) } })
     value = ->(name, *labels) { lines.find { |line| line.start_with?("#{name}{") && labels.all? { |label| line.include?(label) } }.to_s[/ ([\d.]+)$/, 1].to_f }

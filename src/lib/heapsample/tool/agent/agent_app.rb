@@ -26,7 +26,8 @@ module HeapSample
              "<table>\n<tr><th>PID</th><th>title</th><th>RSS</th><th>RSS growth an hour</th><th>verdict</th></tr>\n%s</table>\n</body></html>\n"
       ROW = "<tr><td><a href=\"/%<pid>d/\">%<pid>d</a></td><td>%<title>s</td><td>%<rss>s</td><td>%<growth>s</td><td>%<verdict>s</td></tr>\n"
 
-      def initialize(door, processes, warnings) = (@door, @processes, @warnings = door, processes, warnings)
+      # +senders+: AgentSender.
+      def initialize(door, processes, warnings, senders = []) = (@door, @processes, @warnings, @senders = door, processes, warnings, senders)
 
       def call(env) = finish(env, *respond(env))
 
@@ -98,10 +99,12 @@ module HeapSample
 
       def metrics(env)
         open = env["HTTP_ACCEPT"].to_s.include?(AgentMetrics::OPEN)
-        [200, {"content-type" => AgentMetrics::TYPES[open]}, AgentMetrics.new(judged, @processes.ended, open).to_s]
+        [200, {"content-type" => AgentMetrics::TYPES[open]}, AgentMetrics.new(judged, @processes.ended, open, sent).to_s]
       end
 
       def judged = @processes.reports.to_h { |process, report| [process, report&.merge(verdict: @warnings.verdict(process))] }
+
+      def sent = @senders.flat_map { |sender| sender.results.map { |result, count| [[sender.name, result], count] } }.to_h
 
       # As LiveURL#memory reads it.
       def memory(process) = [200, {"content-type" => "application/json"}, JSON.generate(process.report.value[:raw])]
@@ -123,14 +126,14 @@ module HeapSample
       end
 
       def delta_heap(process, seconds: nil, **forced)
-        seconds ? delta(process, seconds, forced) : pprof(process.deltas.since_last { forced.empty? ? process.own_profile : process.profile(**forced) })
+        seconds ? delta(process, seconds, forced) : pprof(process.deltas.since_last { forced.empty? ? process.own_bytes : process.bytes(**forced) })
       end
 
       def delta(process, seconds, forced, *first)
         deltas = AgentDeltas.new
-        deltas.since_last { process.profile(**forced) }
+        deltas.since_last { process.bytes(**forced) }
         sleep seconds
-        pprof(deltas.since_last(*first) { process.profile(**forced) })
+        pprof(deltas.since_last(*first) { process.bytes(**forced) })
       end
     end
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "digest"
+require "stringio"
 require "zlib"
 
 module HeapSample
@@ -12,104 +12,248 @@ module HeapSample
     class AgentDeltas
       STACKS_MOST = 100_000
 
-      # reported: objects and bytes that answers have had so far; now: the values of this answer's profile.
-      Stack = Struct.new(:line, :reported, :now)
-
+      # {id of stack and labels => [id of line and labels, objects, bytes]}: what the answers have had so far. The stack that
+      # was not seen for the longest time comes first.
       def initialize = (@lock, @reported = Mutex.new, {})
 
-      # The block takes a Profile; the next request waits for it. Returns pprof; +first+: the type that readers show first.
-      # Raises AgentRefusal.
+      # The block takes the bytes of a profile; the next request waits for it. Returns pprof; +first+: the type that readers
+      # show first. Raises AgentRefusal and FormatError.
       def since_last(first = "inuse_space")
-        @lock.synchronize do
-          profile = AgentProfile.new(yield)
-          raise AgentRefusal.new(503, "The profile has more than #{STACKS_MOST} stacks. Use /debug/pprof/heap.") if profile.values.size > STACKS_MOST
+        @lock.synchronize { AgentProfile.of(yield).then { |profile| change(profile) { |from| profile.to_gz(from, first: first) } } }
+      end
 
-          info, last, @last = profile.info, @last, profile.info
-          same = last && info.same_run?(last) && info.started == last.started
-          @reported.clear unless same         # sampling has started again, or another program has: it counts from 0
-          count(profile)
-          @reported.shift while @reported.size > STACKS_MOST        # not seen for the longest time
-          profile.to_gz(same ? last.taken : info.started, first)
+      # Takes from the profile what was reported, and yields the time since when its allocations are. They count as reported
+      # when the block has returned. +before+: what a process whose sampling started before that time has allocated was
+      # reported by others, and what a forked process has from its parent is the parent's: the first profile has no allocations.
+      def change(profile, before: nil)
+        now, info = profile.stacks, profile.info
+        raise AgentRefusal.new(503, "The profile has more than #{STACKS_MOST} stacks. Use /debug/pprof/heap.") if now.size > STACKS_MOST
+
+        same = @last&.same_run?(info) && @last.started == info.started
+        if same || before.nil? || info.started.nil? || (info.started >= before && (info.began || info.started) <= info.started)
+          reported = count(now, same ? @reported : {})      # anew, if sampling has started again, or another program has
+        else
+          from = info.taken
+          reported = now.transform_values { |line, values| [line, *values.shift(2)].tap { values.unshift(0, 0) } }
         end
+        reported.shift while reported.size > STACKS_MOST
+        yield(same ? @last.taken : from || info.started).tap { @reported, @last = reported, info }
       end
 
       private
 
-      def count(profile)
-        profile.values.each do |key, values|
-          id = Digest::SHA256.digest(key.map(&:b).join)[0, 16]
-          stack = @reported.delete(id) || Stack.new(profile.line(key), [0, 0])
-          @reported[id] = stack.tap { stack.now = values }
+      # What is reported after this answer. The values of +now+ become those of the answer.
+      def count(now, old)
+        after = old.except(*now.keys).transform_values(&:dup)
+        now.each { |id, (line, _)| after[id] = old[id]&.dup || [line, 0, 0] }
+        after.group_by { |_, stack| stack.first }.each_value do |stacks|
+          list = stacks.map { |id, stack| [stack, now[id]&.last] }
+          2.times { |type| count_line(list, type) }
         end
-        @reported.values.group_by(&:line).each_value { |stacks| 2.times { |type| count_line(stacks, type) } }
-        @reported.each_value { |stack| stack.now = nil }
+        after
       end
 
       def count_line(stacks, type)
-        changes = stacks.map { |stack| (stack.now ? stack.now[type] : 0) - stack.reported[type] }
+        changes = stacks.map { |reported, values| (values ? values[type] : 0) - reported[type + 1] }
         gained, lost = changes.partition(&:positive?).map { |some| some.sum.abs }
-        moved = [gained, lost].min
-        gained, lost = moved, moved
-        stacks.zip(changes) do |stack, change|
+        gained = lost = [gained, lost].min
+        stacks.zip(changes) do |(reported, values), change|
           gained -= own = change.positive? ? [change, gained].min : 0
           lost -= other = change.negative? ? [-change, lost].min : 0
-          stack.reported[type] += change.positive? ? change : -other
-          stack.now[type] = [change, 0].max - own if stack.now
+          reported[type + 1] += change.positive? ? change : -other
+          values[type] = [change, 0].max - own if values
         end
       end
     end
 
-    # A profile in the form that Go's heap profiles have, which receivers such as Alloy need: four values to a sample, and
-    # samples that are the same if addresses and labels are. The labels are the ones that the program has set; class and
-    # age as labels would make thousands of series.
-    class AgentProfile
+    # A profile of the sampler in the form that Go's heap profiles have, which receivers such as Alloy need: four values to a
+    # sample, and samples that are the same if addresses and labels are. The labels are the ones that the program has set:
+    # class and age as labels would make thousands of series. It is read without its rows, and the lists of locations are
+    # written as they were read: that takes a third of the time.
+    class AgentProfile < PprofReader
       TYPES = PprofWriter::TYPES
-      COLUMNS = PprofWriter::VALUE_INDEXES
+      OTHER = "(other)"
+      # What receivers accept: see doc/agent.md.
+      SAMPLES_MOST, BYTES_MOST = 16_000, 4 << 20
+      # Bytes of a piece of a list of locations; a number as it is encoded.
+      PIECE, NUMBER = 24, /[\x80-\xff]*[\0-\x7f]/n
+      # The location of a Ruby frame as the sampler writes it: id, address and function. The lowest bits of the address are
+      # the line, so it begins with NO_LINE where there is none.
+      RUBY_LOCATION = /\A\x08(#{NUMBER})\x10\x01\x18([\x80-\xff]{8}\x40)\x22.\x08(#{NUMBER})/mn
+      NO_LINE = "\x80\x80\x80".b.freeze
 
-      # values: {[addresses, leaf first, packed; labels as one text] => four Integers}; info: the Meta of the profile.
-      attr_reader :values, :info
+      # info: the Meta; values: {labels as one text => {packed locations => four Integers}}.
+      attr_reader :info, :values
 
-      def initialize(profile)
-        @info, @frames, @known, @addresses = profile.info, {}, {}, PprofAddresses.new
-        addresses = Hash.new { |known, id| known[id] = address(*profile.stacks.frame(id).then { |frame| [frame.label, frame.full_path, frame.lineno] }) }
-        lists = Hash.new { |known, handle| known[handle] = list(profile.stacks.frame_ids(handle), addresses) }
-        rows = profile.table.group_by { |row| [lists[row[Columns::STACK]], profile.text(row[Columns::LABEL_SET])] }
-        @values = rows.transform_values { |group| COLUMNS.map { |column| group.sum { |row| row[column] }.round } }
+      # Raises FormatError.
+      def self.of(bytes, name = "a profile") = reading(StringIO.new(bytes), name, AgentProcess::DECODED_MOST, &:load)
+
+      def load
+        scan
+        @info = Meta.new(read_meta)
+        read_texts
+        read_types
+        raise Protobuf::Malformed, "it is no profile of the sampler" unless @meta && type_names(Field::SAMPLE_TYPE) == TYPES.map(&:first)
+
+        read_places
+        read_values_by_labels
+        self
       end
 
-      # The line of a key of values, as a text: a stack that the file has cut is of the same line.
-      def line((list, labels))
-        frame = list.unpack("Q*").map { |address| @frames.fetch(address) }.find { |_, _, line| line.positive? }
-        [*frame&.drop(1), labels].join("\0")
+      # {id => [id of the line, four values]}. An id is of stack and labels, and the same in all profiles of a process.
+      def stacks
+        @values.each_with_object({}) do |(labels, lists), all|
+          lists.each { |list, values| identity(list).then { |stack, line| all[[stack, labels].hash] = [[line, labels].hash, values] } }
+        end
       end
 
-      # pprof; +from+: a Time, when the values begin; +first+: the type that readers show first.
-      def to_gz(from, first)
-        @strings, @locations, @functions = {"" => 0}, {}, {}
-        out = TYPES.map { |type| message(1, type(*type)) }.join
-        values.each { |key, list| out << message(2, sample(key, list)) unless list.all?(&:zero?) }
-        out << message(3, number(1, 1) + number(2, PprofAddresses::START) + number(3, PprofAddresses::LIMIT) + number(5, string("ruby")) + [7, 8, 9].map { |flag| number(flag, 1) }.join)
-        @locations.each { |address, id| out << message(4, location(id, *@frames.fetch(address), address)) }
-        @functions.each { |(name, path), id| out << message(5, number(1, id) + number(2, string(name)) + number(4, string(path))) }
-        out << times(from) << message(11, type("space", "bytes")) << number(12, info.interval || 0) << number(14, string(first))
-        Zlib.gzip(out + @strings.keys.map { |text| message(6, text.b) }.join, level: Zlib::BEST_SPEED)
+      # Other labels; the block has the text of the new ones. Samples that then agree are one.
+      def relabel
+        @values = @values.each_with_object({}) { |(labels, lists), all| (all[yield(labels)] ||= {}).merge!(lists) { |_, *both| both.transpose.map(&:sum) } }
+      end
+
+      # Bytes of each label set, of what was allocated and what is in use.
+      def sizes = @values.transform_values { |lists| lists.each_value.sum { |values| size(values) } }
+
+      # What is beyond the limits of receivers becomes one stack for each label set: the smallest samples. +labels+: as in #to_gz.
+      def limit(labels)
+        most = SAMPLES_MOST - @values.size
+        fold(most) if count > most
+        while @data.bytesize > BYTES_MOST / 2 && most.positive? && (size = encode(nil, "", labels, TYPES, TYPES.each_index).bytesize) > BYTES_MOST
+          fold(most = [most, count].min * (BYTES_MOST / 1024) / (size / 1024) * 9 / 10)
+        end
+      end
+
+      # pprof; +from+: a Time, when the values begin; +first+: the type that readers show first; +labels+: a Hash, of all
+      # samples; +types+: names and units of the +columns+.
+      def to_gz(from, first: "inuse_space", labels: {}, types: TYPES, columns: types.each_index)
+        Zlib.gzip(encode(from, first, labels, types, columns), level: Zlib::BEST_SPEED)
       end
 
       private
 
-      def list(ids, addresses) = (ids.empty? ? [address(Stacks::NO_STACK, "", 0)] : addresses.values_at(*ids)).pack("Q*")
-
-      def address(*frame) = @known[frame] ||= @addresses.take(*frame).tap { |address| @frames[address] = frame }
-
-      def sample((list, labels), values)
-        ids = list.unpack("Q*").map { |address| @locations[address] ||= @locations.size + 1 }
-        [[1, ids], [2, values]].map { |field, list| message(field, list.map { |one| Protobuf.encode(one) }.join) }.join +
-          Labels.parse(labels).map { |name, value| message(3, number(1, string(name)) + number(2, string(value.to_s))) }.join
+      # By id: address and function, as they are encoded, and where the location is; hashes of the address, of all and of those with a line.
+      def read_places
+        @places, @hashes, @lines, @pieces, @identities = {}, {}, {}, {}, {}
+        @spans[Field::LOCATION].each_slice(2) do |from, to|
+          id, address, function = @data.byteslice(from, to - from).match(RUBY_LOCATION)&.captures || any_place(from, to)
+          id = Protobuf.new(id).varint
+          @places[id], @hashes[id] = [address, function, from, to], hash = address.hash
+          @lines[id] = hash if function && !address.start_with?(NO_LINE)
+        end
       end
 
-      def location(id, name, path, line, address)
-        function = @functions[[name, path]] ||= @functions.size + 1
-        number(1, id) + number(2, 1) + number(3, address) + message(4, number(1, function) + number(2, line))
+      def any_place(from, to)
+        fields = {1 => 0, 3 => 0}
+        Protobuf.new(@data, from, to).each_field { |number, value, stop| fields[number] = value unless stop }
+        fields.values_at(1, 3).map { |value| Protobuf.encode(value) }
+      end
+
+      def read_values_by_labels
+        @values, known = {}, Hash.new { |all, packed| all[packed] = four(packed) }
+        each_sample do |list, packed, labels,|
+          sums = (@values[@texts[labels.last]] ||= {})[list]
+          sums ? sums.each_index { |type| sums[type] += known[packed][type] } : @values[@texts[labels.last]][list] = known[packed].dup
+        end
+      end
+
+      def four(packed)
+        values = Protobuf.packed(packed, 0, packed.bytesize, TYPES.size)
+        raise Protobuf::Malformed, wrong_values(values.size) unless values.size == TYPES.size && values.max <= PprofWriter::VALUE_MAX
+
+        values
+      end
+
+      # Of a stack and its line: a stack that the file has cut is of the same line.
+      def identity(list)
+        @identities[list] ||= begin
+          count_frames(list)
+          read = pieces(list).map { |piece| @pieces[piece] ||= addresses(piece) }
+          [read.flat_map(&:first).hash, read.find { |_, line| line }&.at(1)]
+        end
+      end
+
+      # The outer frames of many stacks are the same: so a list is read in pieces from its end.
+      def pieces(list)
+        pieces, to = [], list.bytesize
+        while to > PIECE
+          from = to - PIECE
+          from += 1 while from < to && list.getbyte(from - 1) >= 0x80
+          missing if from == to
+          pieces.unshift(list.byteslice(from, to - from))
+          to = from
+        end
+        pieces.unshift(list.byteslice(0, to))
+      end
+
+      # Of some frames: hashes of the addresses, that of the first with a line, and ids.
+      def addresses(piece)
+        ids = Protobuf.packed(piece, 0, piece.bytesize)
+        hashes = @hashes.values_at(*ids)
+        hashes.include?(nil) ? missing : [hashes, @lines.values_at(*ids).find(&:itself), ids]
+      end
+
+      def missing = raise(Protobuf::Malformed, "a location is missing (cut off?)")
+
+      def size(values) = values[1] + values[3]
+      def count = @values.each_value.sum(&:size)
+
+      def fold(most)
+        all = @values.flat_map { |labels, lists| lists.map { |list, values| [size(values), labels, list] } }
+        all.sort_by!(&:first).first([all.size - most, 0].max).each do |_, labels, list|
+          sums = @values[labels].delete(list).zip(@values[labels][other] || [0, 0, 0, 0]).map(&:sum)
+          @values[labels][other] = sums
+        end
+      end
+
+      # The list of a stack that stands for others.
+      def other
+        @other ||= Protobuf.encode((@places.keys.max.to_i + 1).tap { |id| @hashes[id] = @places[id] = [Protobuf.encode(PprofAddresses.new.take(OTHER, "", 0))] })
+      end
+
+      def encode(from, first, labels, types, columns)
+        @strings, out = {"" => 0}, "".b
+        columns.each { |column| out << message(1, type(*types[column])) }
+        used = write_samples(out, labels, columns)
+        out << message(3, number(1, 1) + number(2, PprofAddresses::START) + number(3, PprofAddresses::LIMIT) + number(5, string("ruby")) + [7, 8, 9].map { |flag| number(flag, 1) }.join)
+        write_places(out, used.flat_map { |list| pieces(list) }.uniq.flat_map { |piece| (@pieces[piece] ||= addresses(piece)).last }.uniq.to_h { |id| [id, true] })
+        out << times(from) << message(11, type("space", "bytes")) << number(12, info.interval || 0) << number(14, string(first))
+        @strings.each_key { |text| out << message(6, text.b) }
+        out
+      end
+
+      # Returns the lists that are there.
+      def write_samples(out, labels, columns)
+        numbers = Hash.new { |known, value| known[value] = Protobuf.encode(value) }
+        @values.each_with_object([]) do |(set, lists), used|
+          shown = {**labels, **Labels.parse(set)}.map { |name, value| message(3, number(1, string(name)) + number(2, string(value.to_s))) }.join
+          lists.each do |list, values|
+            next if columns.all? { |column| values[column].zero? }
+
+            used << list
+            out << message(2, message(1, list) + message(2, columns.map { |column| numbers[values[column]] }.join) + shown)
+          end
+        end
+      end
+
+      # Receivers want ids without gaps: what is not used is there with its id alone. Native code has no mapping here, and gets functions of its own.
+      def write_places(out, used)
+        @functions, @mappings, shown = read_functions, read_mappings, {}
+        added = Hash.new { |ids, names| ids[names] = @functions.keys.max.to_i + ids.size + 1 }
+        @places.each do |id, (address, function, from, to)|
+          next (shown[function] = true) && out << message(4, @data.byteslice(from, to - from)) if used[id] && function
+
+          other = "\x18".b + address + message(4, number(1, added[from ? native(from, to) : [OTHER, ""]])) if used[id]
+          out << message(4, number(1, id) + number(2, 1) + other.to_s)
+        end
+        @functions.each { |id, (name, path)| out << message(5, number(1, id) + (shown[Protobuf.encode(id)] ? number(2, string(@texts[name])) + number(4, string(@texts[path])) : "")) }
+        added.each { |(name, path), id| out << message(5, number(1, id) + number(2, string(name)) + number(4, string(path))) }
+      end
+
+      # Name and path.
+      def native(from, to)
+        name, path = read_location(Protobuf.new(@data, from, to)).last.first.to_a.first(2).map { |text| @texts[text] }
+        [name.to_s.empty? ? "[#{File.basename(path.to_s)}]" : CPlusPlus.readable(name), path.to_s]
       end
 
       def times(from) = number(9, nanoseconds(info.taken)) + number(10, from && info.taken ? [nanoseconds(info.taken - from), 0].max : 0)

@@ -22,6 +22,7 @@ module HeapSample
       ALL = {
         "ruby_heap_agent_up" => [:gauge, "1 if the process answered in time, else 0.", [], ->(report) { report[:up] }],
         "ruby_heap_agent_ended_processes" => [:counter, "Ended processes; without a goodbye: killed, or by exit! or a crash.", %w[goodbye], ->(report) { RAW[[true, false], report[:ended]] }],
+        "ruby_heap_agent_sent" => [:counter, "Profiles for receivers of --to; of failed: requests.", %w[to result], ->(report) { report[:sent] }],
         "ruby_info" => [:info, "The Ruby that runs, and the title of the process.", %w[description title], ->(report) { {report.values_at(:ruby, :title) => (1 if report[:ruby])} }],
         "process_start_time_seconds" => [:gauge, "Unix time of the start of the process.", [], ->(report) { report[:started] }],
         "process_cpu_seconds" => [:counter, "CPU time of the process, in user and system mode.", [], ->(report) { report[:cpu] }],
@@ -50,7 +51,7 @@ module HeapSample
         "ruby_heap_sampler_memory_limit_bytes" => [:gauge, "Limit of that memory.", [], ->(report) { report[:sampler][:bytes_max] }],
         "ruby_heap_sampler_service_cpu_seconds" => [:counter, "CPU time of the thread that answers on the control socket.", [], ->(report) { SECONDS[report[:sampler][:thread_ns]] }]
       }.freeze
-      UP, ENDED = ALL.keys
+      UP, ENDED, SENT = ALL.keys
       # What an answer may leave out.
       EMPTY = {gc: {}, heaps: [], malloc: {}, sampler: {}, verdict: AgentWarnings::NONE}.freeze
       LABEL_MOST = 120
@@ -58,13 +59,24 @@ module HeapSample
       RELEASE = %r{/(?:current|releases/[^/]+)/*\z}
       WORKER = /\bworker\W{0,2}(\d{1,4})\b/
 
-      # +reports+ and +ended+: of AgentProcesses; +open+: OpenMetrics.
-      def initialize(reports, ended, open)
+      # Of the Meta of a profile: what is the same in all of its samples. The values are not the process's to choose freely.
+      def self.tags(info)
+        names = names(info.directory.to_s, info.title.to_s, info.deploy)
+        {"service" => names["app"], "host" => info.host || Socket.gethostname, **names}.compact.transform_values { |text| Printable.text(text)[0, LABEL_MOST] }.reject { |_, text| text.empty? }
+      end
+
+      def self.names(directory, title, deploy)
+        app = File.basename(directory.sub(RELEASE, ""))
+        {"app" => app.empty? ? "ruby" : app, "worker" => title[WORKER, 1], "deploy" => deploy}
+      end
+
+      # +reports+ and +ended+: of AgentProcesses; +open+: OpenMetrics; +sent+: {[receiver, result] => profiles}.
+      def initialize(reports, ended, open, sent = {})
         @open, @lines = open, Hash.new { |lines, name| lines[name] = [] }
-        add([ENDED], {ended: ended}, {})
+        add([ENDED, SENT], {ended: ended, sent: sent}, {})
         reports.each do |process, report|
           report &&= {up: 1, **EMPTY, **report.compact}
-          add(report ? ALL.keys - [ENDED] : [UP], report || {up: 0}, {**labels(**report.to_h), "pid" => process.pid})
+          add(report ? ALL.keys - [ENDED, SENT] : [UP], report || {up: 0}, {**labels(**report.to_h), "pid" => process.pid})
         end
       end
 
@@ -73,7 +85,7 @@ module HeapSample
       private
 
       def labels(up: 0, directory: "", title: "", deploy: nil, **)
-        up.zero? ? {} : {"app" => File.basename(directory.sub(RELEASE, "")), "worker" => title[WORKER, 1], "deploy" => deploy}
+        up.zero? ? {} : AgentMetrics.names(directory, title, deploy)
       end
 
       def add(names, report, labels)

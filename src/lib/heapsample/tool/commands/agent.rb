@@ -34,8 +34,12 @@ module HeapSample
           door = AgentDoor.new((LiveToken.read(options[:token_file], secret: true).token if options[:token_file]), options[:name])
           processes = AgentProcesses.new(options[:share])
           warnings = AgentWarnings.new
-          watch = AgentWatch.new(processes, [warnings, *consumers].each(&:run))
-          serve(address, door, AgentApp.new(door, processes, warnings)) { watch.run }
+          senders = Array(options[:to]).map { |receiver| AgentSender.new(receiver, AgentSender::BYTES_MOST / options[:to].size) }
+          sending = AgentSending.new(senders, Array(options[:dropped])) if senders.any?
+          watch = AgentWatch.new(processes, [warnings, *consumers, *sending].each(&:run))
+          serve(address, door, AgentApp.new(door, processes, warnings, senders)) { watch.run }
+        ensure
+          sending&.finish
         end
 
         private
@@ -49,6 +53,9 @@ module HeapSample
           parser.on("--tls-in-front NAME", "host name that a proxy with TLS in front of the agent serves (default: none)") { |name| options[:name] = name }
           parser.on("--keep FOLDER", "folder of yours for profiles of all processes, and of those that died (default: none)") { |folder| options[:keep] = folder }
           parser.on("--keep-size SIZE", "size of that folder at most, such as 500m or 2g (default: 1g)") { |size| options[:keep_size] = size("--keep-size", size) }
+          parser.on("--to ADDRESS", "send profiles once a minute to pyroscope, otel or datadog, or to a URL such as",
+                    "pyroscope+http://127.0.0.1:4040; repeatable (default: none)") { |to| (options[:to] ||= []) << AgentReceiver.new(to) }
+          parser.on("--drop-label NAME", "label that is not sent to receivers; repeatable (default: none)") { |name| (options[:dropped] ||= []) << name }
           parser.on("--diagnose SHARE", "share of the run time for GCs and heap walks that the agent starts for",
                     "its pages and deltas, such as 1% (default: off)") { |share| options[:share] = share("--diagnose", share) }
         end
