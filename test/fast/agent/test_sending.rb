@@ -150,7 +150,8 @@ class SendingTest < AgentTest
 
   test "an OpenTelemetry collector gets the profile, with the tags as labels of each sample, each once" do
     server = Receiver.new { [204, ""] }
-    got = sent(server, "otel+http://127.0.0.1:#{server.port}/", take(allocate(1000)), env: {"OTEL_SERVICE_NAME" => "store", "OTEL_EXPORTER_OTLP_HEADERS" => "x-tenant=a%20b,Authorization=Basic%20Zm9v"}).first
+    env = {"OTEL_SERVICE_NAME" => "store", "OTEL_EXPORTER_OTLP_HEADERS" => "x-tenant=a%20b,Authorization=Basic%20Zm9v"}
+    got = sent(server, "otel+http://127.0.0.1:#{server.port}/", take(allocate(1000)), env: env).first
     assert_equal ["POST /v1/pprof HTTP/1.1", "a b", "Basic Zm9v"], [got.line, *got.headers.values_at("x-tenant", "authorization")]
     labels = decoded(got.body).last.map(&:first)
     assert_equal [["store", "shop", "3", "v9"]], labels.map { |set| set.values_at("service.name", "app", "worker", "deploy") }.uniq

@@ -159,9 +159,7 @@ module HeapSample
 
       def four(packed)
         values = Protobuf.packed(packed, 0, packed.bytesize, TYPES.size)
-        raise Protobuf::Malformed, wrong_values(values.size) unless values.size == TYPES.size && values.max <= PprofWriter::VALUE_MAX
-
-        values
+        values.size == TYPES.size && values.max <= PprofWriter::VALUE_MAX ? values : raise(Protobuf::Malformed, wrong_values(values.size))
       end
 
       # Of a stack and its line: a stack that the file has cut is of the same line.
@@ -174,16 +172,11 @@ module HeapSample
       end
 
       # The outer frames of many stacks are the same: so a list is read in pieces from its end.
-      def pieces(list)
-        pieces, to = [], list.bytesize
-        while to > PIECE
-          from = to - PIECE
-          from += 1 while from < to && list.getbyte(from - 1) >= 0x80
-          missing if from == to
-          pieces.unshift(list.byteslice(from, to - from))
-          to = from
-        end
-        pieces.unshift(list.byteslice(0, to))
+      def pieces(list, to = list.bytesize, pieces = [])
+        return pieces.unshift(list.byteslice(0, to)) if to <= PIECE
+
+        from = (to - PIECE...to).find { |at| list.getbyte(at - 1) < 0x80 } || missing
+        pieces(list, from, pieces.unshift(list.byteslice(from, to - from)))
       end
 
       # Of some frames: hashes of the addresses, that of the first with a line, and ids.

@@ -9,15 +9,12 @@ require "uri"
 
 module HeapSample
   module Tool
-    # Where --to sends, and what each kind of receiver wants. Checked in their code:
+    # Where --to sends, and what each kind of receiver wants; read in their own code:
     #
     # pyroscope  grafana/pyroscope: api/push/v1/push.proto, pkg/distributor/distributor.go, pkg/validation/validate.go
-    # otel       open-telemetry/opentelemetry-collector-contrib: receiver/pprofreceiver/internal/http_server.go,
-    #            pkg/translator/pprof/pprof_to_profiles.go
-    # parca      parca-dev/parca: proto/parca/profilestore/v1alpha1/profilestore.proto, pkg/server/server.go (/api),
-    #            pkg/normalizer (names, ids), pkg/parcacol/querier.go (a duration makes a delta)
-    # datadog    DataDog/libdatadog: libdd-profiling/src/exporter/profile_exporter.rs; DataDog/dd-trace-rb:
-    #            ext/datadog_profiling_native_extension/stack_recorder.c (names of types)
+    # otel       open-telemetry/opentelemetry-collector-contrib: receiver/pprofreceiver/internal/http_server.go, pkg/translator/pprof
+    # parca      parca-dev/parca: proto/parca/profilestore/v1alpha1/profilestore.proto, pkg/server/server.go, pkg/normalizer, pkg/parcacol
+    # datadog    DataDog/libdatadog: libdd-profiling/src/exporter/profile_exporter.rs; DataDog/dd-trace-rb: stack_recorder.c (types)
     class AgentReceiver
       KINDS = {"pyroscope" => "push.v1.PusherService/Push", "otel" => "v1/pprof", "parca" => "api/profiles/writeraw", "datadog" => "profiling/v1/input"}.freeze
       # Words for a receiver: where its URL is from.

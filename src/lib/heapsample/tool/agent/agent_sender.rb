@@ -79,7 +79,7 @@ module HeapSample
     # is room; the oldest goes first.
     class AgentSender
       # Seconds, and bytes of all receivers.
-      AGE_MOST, BYTES_MOST = 3600, 12 << 20
+      AGE_MOST, BYTES_MOST = 3600, 8 << 20
       # Seconds until a request is given up; to the next try at most, and if the receiver gives the time.
       TIMEOUT, BACKOFF_MOST, RETRY_AFTER_MOST = 30, 60, 600
       RESULTS = %w[sent refused expired failed].freeze
