@@ -353,7 +353,7 @@ class SendingTest < AgentTest
     said do
       receiver = Tool::AgentReceiver.new("pyroscope+http://127.0.0.1:#{down}", {})
       packed = receiver.pack(Tool::AgentProfile.of(allocate(10)), nil, {"service" => "shop"})
-      sender = Tool::AgentSender.new(receiver, packed.bytes * 3)
+      sender = Tool::AgentSender.new(receiver, bytes_most: packed.bytes * 3)
       5.times { sender.spool(packed.dup) }
       assert_equal [2, 3], [sender.results["expired"], sender.instance_variable_get(:@waiting).size]
       old = Tool::AgentSender.new(receiver, age_most: 0.2)
@@ -361,6 +361,19 @@ class SendingTest < AgentTest
       sleep 0.3
       old.spool(packed)
       assert_equal 1, old.results["expired"]
+    end
+  end
+
+  test "in a spool that is half full profiles are of a longer time, and nothing is dropped" do
+    said do
+      it = sending("pyroscope+http://127.0.0.1:#{free_port}", interval: 0.1, bytes_most: 60_000)
+      takes = Array.new(30) { take(allocate(500)) }
+      takes.each { |one| it.profile(one) && sleep(0.1) }
+      it.finish(0)
+      waiting = senders(it).first.instance_variable_get(:@waiting).map(&:packed)
+      assert_equal 0, senders(it).first.results["expired"]
+      assert_includes 3..25, waiting.size
+      assert_equal totals(takes.last.bytes).first(2), waiting.map { |packed| sums(packed.profiles.first).first(2) }.transpose.map(&:sum)
     end
   end
 

@@ -10,8 +10,9 @@ module HeapSample
     # Makes a profile of each process for the receivers: once a minute, and when it has ended. A consumer of AgentWatch, with a
     # thread of its own. Each profile is read once, for all receivers.
     class AgentSending < AgentQueue
-      # Seconds from profile to profile; a take that is this much too early will do, for takes come at intervals of their own.
-      INTERVAL, EARLY = 60, 8
+      # Seconds from profile to profile; a take that is this much too early will do, for takes come at intervals of their own. How
+      # many times longer it is if spools are half full.
+      INTERVAL, EARLY, CROWDED = 60, 8, 15
       LABEL_SETS_MOST, KNOWN_SETS_MOST, LABEL_MOST = 200, 2000, 120
 
       # What is held of a process: its AgentDeltas, the new text of each label set, when a profile was sent, and the last two takes.
@@ -36,9 +37,9 @@ module HeapSample
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      def take(take)
-        @making.synchronize { known(take).then { |sent| make(sent) if sent.at.nil? || now - sent.at >= @interval - [EARLY, @interval / 4].min } }
-      end
+      def take(take) = @making.synchronize { known(take).then { |sent| make(sent) if sent.at.nil? || now - sent.at >= wait } }
+      # Where little room is left, each profile is of a longer time: the sums stay, and the room lasts for an hour.
+      def wait = (@interval - [EARLY, @interval / 4].min) * (@senders.all?(&:crowded?) ? CROWDED : 1)
 
       def took_end(take, _cause) = @making.synchronize { make(known(take)) && @known.delete(take.key) }
       def known(take) = (@known[take.key] ||= Sent.new(AgentDeltas.new, {})).tap { |sent| sent.latest = take }
@@ -93,7 +94,7 @@ module HeapSample
       # results: how many profiles were sent, refused or dropped (expired), and how many requests failed.
       attr_reader :results
 
-      def initialize(receiver, bytes_most = BYTES_MOST, age_most: AGE_MOST, backoff: 1)
+      def initialize(receiver, bytes_most: BYTES_MOST, age_most: AGE_MOST, backoff: 1)
         @receiver, @bytes_most, @age_most, @backoff = receiver, bytes_most, age_most, backoff
         @lock, @filled, @waiting, @results, @failures, @state = Mutex.new, ConditionVariable.new, [], RESULTS.to_h { |name| [name, 0] }, 0, "sent"
       end
@@ -101,6 +102,8 @@ module HeapSample
       def name = @receiver.name
       def pack(...) = @receiver.pack(...)
       def busy? = @lock.synchronize { @waiting.any? && @failures.zero? }
+
+      def crowded? = @lock.synchronize { @waiting.sum(&:bytes) > @bytes_most / 2 }
 
       def spool(packed)
         @lock.synchronize do

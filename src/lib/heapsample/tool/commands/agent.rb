@@ -34,7 +34,7 @@ module HeapSample
           door = AgentDoor.new((LiveToken.read(options[:token_file], secret: true).token if options[:token_file]), options[:name])
           processes = AgentProcesses.new(options[:share])
           warnings = AgentWarnings.new
-          senders = Array(options[:to]).map { |receiver| AgentSender.new(receiver, AgentSender::BYTES_MOST / options[:to].size) }
+          senders = Array(options[:to]).map { |receiver| AgentSender.new(receiver, bytes_most: AgentSender::BYTES_MOST / options[:to].size) }
           sending = AgentSending.new(senders, Array(options[:dropped])) if senders.any?
           watch = AgentWatch.new(processes, [warnings, *consumers, *sending].each(&:run))
           serve(address, door, AgentApp.new(door, processes, warnings, senders)) { watch.run }
