@@ -209,6 +209,27 @@ class SendingTest < AgentTest
     end
   end
 
+  test "after exec the last profile of the program before it is sent, though it was not due" do
+    server = Receiver.new
+    it = sending("pyroscope+http://127.0.0.1:#{server.port}", interval: 3600)
+    programs = Array.new(2) do
+      sampled(ALLOCATES, "interval=4k,malloc=off,output=none") do |process|
+        [1000, 30_000].map do |count|
+          process.say(count)
+          process.line
+          take(bytes_of(process), 1)
+        end
+      end
+    end
+    # The PID and its start stay the same.
+    programs.flatten.each { |one| it.profile(one) && sleep(0.3) }
+    waits_for(10) { server.got.size == 2 }
+    assert_equal totals(programs[0][1].bytes).first(2), server.got.map { |got| sums(pushed(got).first).first(2) }.transpose.map(&:sum)
+    it.ended(programs[1][1], nil)
+    waits_for(10) { server.got.size == 3 }
+    assert_equal totals(programs[1][1].bytes).first(2), sums(pushed(server.got.last).first).first(2)
+  end
+
   test "what was allocated before the agent started, and what a parent allocated, is not sent again" do
     bytes = allocate(1000)
     deltas = Tool::AgentDeltas.new

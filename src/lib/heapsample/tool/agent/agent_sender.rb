@@ -37,7 +37,17 @@ module HeapSample
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      def take(take) = @making.synchronize { known(take).then { |sent| make(sent) if sent.at.nil? || now - sent.at >= wait } }
+      # After exec(2), the last profile of the program before it goes first.
+      def take(take)
+        @making.synchronize do
+          before = @known[take.key]
+          make(before) if before && !before.latest.info.same_run?(take.info)
+          known(take).then { |sent| make(sent) if sent.at.nil? || now - sent.at >= wait }
+        end
+      rescue FormatError
+        nil           # it is no profile
+      end
+
       # Where little room is left, each profile is of a longer time: the sums stay, and the room lasts for an hour.
       def wait = (@interval - [EARLY, @interval / 4].min) * (@senders.all?(&:crowded?) ? CROWDED : 1)
 
