@@ -222,7 +222,9 @@ class SendingTest < AgentTest
       end
     end
     # The PID and its start stay the same.
-    programs.flatten.each { |one| it.profile(one) && sleep(0.3) }
+    it.profile(programs[0][0])
+    waits_for(10) { server.got.size == 1 }
+    it.instance_variable_get(:@making).synchronize { [programs[0][1], *programs[1]].each { |one| it.profile(one) } }
     waits_for(10) { server.got.size == 2 }
     assert_equal totals(programs[0][1].bytes).first(2), server.got.map { |got| sums(pushed(got).first).first(2) }.transpose.map(&:sum)
     it.ended(programs[1][1], nil)

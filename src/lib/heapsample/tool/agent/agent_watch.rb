@@ -113,20 +113,26 @@ module HeapSample
       def profile = Profile.load(StringIO.new(bytes), name: "process #{process.pid}", limit: AgentProcess::DECODED_MOST)
     end
 
-    # A consumer with a thread of its own, which calls #take and #took_end. Of a process whose profiles arrive faster than they are
-    # worked on only the newest one waits. No end is dropped.
+    # A consumer with a thread of its own, which calls #take and #took_end. Of a program whose profiles arrive faster than they are
+    # worked on only the newest one waits; after exec(2) it is another program. No end is dropped.
     class AgentQueue
       def self.failed(error) = Message.say("internal error, please report it: #{error.class} (#{error.backtrace&.first})")
 
       def initialize = (@waiting, @lock, @filled = {}, Mutex.new, ConditionVariable.new)
 
-      def profile(take) = push(take.key, [:take, take])
+      def profile(take) = push([take.key, program(take)], [:take, take])
       def ended(take, cause) = push([take.key, :end], [:took_end, take, cause])
 
       # Starts the thread, and returns it.
       def run = @thread ||= Thread.new { loop { work(*pop) } }
 
       private
+
+      def program(take)
+        take.info.then { |info| [info.process_start, info.session] }
+      rescue FormatError
+        nil
+      end
 
       def push(key, work) = @lock.synchronize { (@waiting[key] = work) && @filled.signal }
 
