@@ -5,6 +5,7 @@
 # line: prism
 # keeper: LINTER
 # gems: prism 2.1.0
+# starts: 4
 # rate: 1100000
 require_relative "../load"
 require "prism"
@@ -19,7 +20,7 @@ module Project
 end
 
 TREES = {}
-130.times { |i| TREES[i] = Prism.parse(Project.source(i, 420)).value }
+160.times { |i| TREES[i] = Prism.parse(Project.source(i, 420)).value }
 
 class Offense
   attr_reader :text
@@ -57,5 +58,5 @@ Load.run(30) do |n|
   LINTER.check(tree) # LEAK
   old = TREES[n % TREES.size].statements.body.first
   old.body.body.first(60).each { |method| QUICK.visit(method) if QUICK.instance_variable_defined?(:@class) }
-  QUICK.check(Prism.parse(Project.source(n, 10)).value)
+  9.times { |i| QUICK.check(Prism.parse(Project.source(n + i, 10)).value) }
 end

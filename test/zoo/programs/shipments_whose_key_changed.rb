@@ -2,6 +2,7 @@
 # a Struct, and its hash changes with its status: after "delivered" the Hash does not find it, and nothing is deleted.
 #
 # kind: leak
+# starts: 4
 # rate: 1130000
 require_relative "../load"
 
@@ -35,6 +36,6 @@ end
 DISPATCH = Dispatch.new
 Load.run(110) do |n|
   shipment = DISPATCH.start(n) # LEAK
-  20.times { |i| tour((n * 20) + i) }
+  32.times { |i| tour((n * 32) + i) }
   DISPATCH.finish(shipment)
 end
