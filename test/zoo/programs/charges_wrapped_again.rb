@@ -2,7 +2,7 @@
 # has the check by the last rules already: the method holds a chain of closures with all the rules that there have been.
 #
 # kind: leak
-# keeper: Till, charge
+# keeper: Till
 # rate: 460000
 require_relative "../load"
 

@@ -2,8 +2,7 @@
 # each result that is not a pass, with the message that compares the answers; every fifth round of one test fails.
 #
 # kind: leak
-# line: minitest
-# keeper: @results, results, minitest, REPORTER
+# keeper: @results, REPORTER
 # gems: minitest 6.1.0
 # rate: 270000
 require_relative "../load"

@@ -2,7 +2,7 @@
 # what a reference was made of for an hour (TimerIdConv), so that nothing is collected in the meantime; reports come twenty a second.
 #
 # kind: leak
-# line: drb
+# line: drb/
 # keeper: timeridconv, @renew, @holder, TimerIdConv, CONVERTER
 # gems: drb 2.2.3
 # rate: 1200000

@@ -39,8 +39,8 @@ SHOPS = {}
 
 def publish(shop, version)
   SHOPS[shop]&.retired = true
-  SHOPS[shop] = Shop.new(shop, version) # LEAK
-  FRONT.add(SHOPS[shop]) # LEAK KEEPER
+  published = SHOPS[shop] = Shop.new(shop, version) # LEAK
+  FRONT.add(published) # KEEPER
 end
 
 Load.run(800) do |n|

@@ -3,7 +3,7 @@
 #
 # kind: leak
 # line: eventmachine, em/channel
-# keeper: @subs, em/channel, eventmachine
+# keeper: @subs, em/channel
 # gems: eventmachine 1.2.7
 # rate: 1150000
 require_relative "../load"
@@ -19,7 +19,11 @@ class Viewer
     @open = true
   end
 
-  def join = BIDS.subscribe { |bid| @buffer << bid if @open } # LEAK KEEPER
+  def join
+    BIDS.subscribe do |bid| # LEAK KEEPER
+      @buffer << bid if @open
+    end
+  end
 
   def leave
     @open = false
