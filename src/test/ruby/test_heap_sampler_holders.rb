@@ -798,8 +798,9 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
         KEPT = Array.new(500_000) { [Leaf.new] }
         no_safe_point = '"Ruby code did not reach a safe point in time; try again"'          # in a GC that takes long
         refused = -> { Dir.glob(ENV["DIR"] + "/*.pb").sort.filter_map { |file| GC::SampleProfile.load(file).meta["kept"] }.map { |kept| JSON.generate(kept["refused"]) } - [no_safe_point] }
+        grown = 0
         until (found = refused[]).size >= 3
-          KEPT.concat(Array.new(400_000) { [Leaf.new] }) if found.size * 400_000 >= KEPT.size     # growth leads to the next walk
+          KEPT.concat(Array.new(400_000) { [Leaf.new] }) && grown = found.size if found.size > grown      # growth leads to the next walk
           10.times { Thread.new { 100.times { Object.new }; sleep 0.01 }.join }
         end
         assert_equal ["null"] * 3, found.first(3)

@@ -51,7 +51,7 @@ module HeapSample
           parser.on("--http ADDRESS", "unix:PATH, or HOST:PORT with --token-file (default: the Unix socket above)") { |address| options[:http] = address }
           parser.on("--token-file FILE", "file of yours with the token, which no other user may read (default: none)") { |path| options[:token_file] = path }
           parser.on("--tls-in-front NAME", "host name that a proxy with TLS in front of the agent serves (default: none)") { |name| options[:name] = name }
-          parser.on("--keep FOLDER", "folder of yours for profiles of all processes, and of those that died (default: none)") { |folder| options[:keep] = folder }
+          parser.on("--keep FOLDER", "folder of yours for the profiles of all processes (default: none)") { |folder| options[:keep] = folder }
           parser.on("--keep-size SIZE", "size of that folder at most, such as 500m or 2g (default: 1g)") { |size| options[:keep_size] = size("--keep-size", size) }
           parser.on("--to ADDRESS", "send profiles once a minute to pyroscope, otel or datadog, or to a URL such as",
                     "pyroscope+http://127.0.0.1:4040; repeatable (default: none)") { |to| (options[:to] ||= []) << AgentReceiver.new(to) }
