@@ -41,11 +41,15 @@ module HeapSample
       def take(take)
         @making.synchronize do
           before = @known[take.key]
-          make(before) if before && !before.latest.info.same_run?(take.info)
+          make(before) if before && other_program?(before.latest, take)
           known(take).then { |sent| make(sent) if sent.at.nil? || now - sent.at >= wait }
         end
+      end
+
+      def other_program?(one, other)
+        !one.info.same_run?(other.info)
       rescue FormatError
-        nil           # it is no profile
+        false
       end
 
       # Where little room is left, each profile is of a longer time: the sums stay, and the room lasts for an hour.
