@@ -13,7 +13,7 @@ require "prism"
 module Project
   def self.source(number, methods)
     body = Array.new(methods) do |i|
-      "  def step_#{i}(order, limit: #{i})\n    total = order.lines.sum { |line| line.price * line.count }\n    total > limit ? approve(order, total + #{number}) : \"refused: \#{order.number} of #{number}\"\n  end\n"
+      "  def step_#{i}(order, limit: #{i})\n    total = order.lines.sum { |line| line.price * line.count }\n    total > limit ? approve(order, total + #{number}) : \"refused: \#{order.number} of #{number}\"\n  end\n" # rubocop:disable Layout/LineLength
     end
     "class File#{number} < Base\n#{body.join}end\n"
   end

@@ -6,7 +6,7 @@
 # settles: 12
 require_relative "../load"
 
-Order = Struct.new(:number, :paper, :side, :price, :count, :owner, :history)
+Order = Struct.new(:number, :paper, :side, :price, :shares, :owner, :history)
 
 class Book
   def initialize(paper)
@@ -34,7 +34,7 @@ class Book
     @levels[other][price].each_value.first.tap { |found| remove(found) }
   end
 
-  def depth = @levels.map { |side, levels| "#{side}: #{levels.sort.last(20).map { |price, orders| "#{price} x #{orders.sum { |_, order| order.count }}" }.join(" ")}" }.join("\n")
+  def depth = @levels.map { |side, levels| "#{side}: #{levels.sort.last(20).map { |price, orders| "#{price} x #{orders.sum { |_, order| order.shares }}" }.join(" ")}" }.join("\n")
 end
 
 class Exchange

@@ -19,7 +19,7 @@ module Desk
 
   def lend(number)
     title = TITLES[(number * 7_919) % 60_000]
-    loans(title) << Loan.new("card #{number}", "reader #{number % 9_000}", Load.seconds, "#{title[0, 30]} lent at the desk #{number % 4} until the Friday of week #{number % 52}, may be prolonged twice") # LEAK KEEPER
+    loans(title) << Loan.new("card #{number}", "reader #{number % 9_000}", Load.seconds, "#{title[0, 30]} lent at the desk #{number % 4} until the Friday of week #{number % 52}") # LEAK KEEPER
     title
   end
 

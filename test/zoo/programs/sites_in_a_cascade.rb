@@ -12,7 +12,7 @@ require "rack"
 PRODUCTS = {}
 CATALOGUE_SIZE = 900_000
 CATALOGUE_SIZE.times do |i|
-  PRODUCTS["sku-#{i}"] = { title: "Product #{i} in the series #{i % 60}, second edition", text: "#{i % 90} parts, made of #{%w[oak steel wool glass][i % 4]}, comes with a guarantee of #{i % 9} years and a box for travelling" }
+  PRODUCTS["sku-#{i}"] = { title: "Product #{i} in the series #{i % 60}, second edition", text: "#{i % 90} parts, made of #{%w[oak steel wool glass][i % 4]}, and #{i % 9} years of guarantee" }
 end
 
 class Shop

@@ -7,7 +7,7 @@
 require_relative "../load"
 
 SIDE = 400
-Road = Struct.new(:to, :length, :name)
+Road = Struct.new(:to, :metres, :name)
 
 def road(from, to) = Road.new(to, 10 + ((from * 31 + to) % 17), "road #{[from, to].min} to #{[from, to].max}")
 
@@ -39,8 +39,8 @@ class Planner
     200.times do
       break if here == to
 
-      best = CROSSINGS[here].min_by { |road| (distance(road.to, to) * 20) + (road.length * @traffic[road.to % 5_000]) }
-      steps << { name: best.name, text: "take #{best.name} for #{best.length} m", at: best.to }
+      best = CROSSINGS[here].min_by { |road| (distance(road.to, to) * 20) + (road.metres * @traffic[road.to % 5_000]) }
+      steps << { name: best.name, text: "take #{best.name} for #{best.metres} m", at: best.to }
       here = best.to
     end
     steps
