@@ -123,6 +123,11 @@ class DiagnosisTest < Test
     assert(flat(found.text).include?("The line that grew most so far is /srv/app/cart.rb:12 `Cart#add` (+1.0 MiB), retained by `ALL`."), flat(found.text))
   end
 
+  test "a walk without any major GC has no growth to show, and no error" do
+    few = series(3, majors: false) { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, LEAK, minute, 16) }} }
+    assert_equal([:unknown, []], walked(few, {12 => LIST}).diagnosis.then { |found| [found.state, found.findings] })
+  end
+
   test "GCs that began in the same millisecond have no time between them" do
     gc = {"last_major_ns" => 1, "times" => [[10, 1_767_225_600_000, 1], [10, 0, 1], [10, 0, 1]]}
     few = series(3) { |minute| {slots: 20 + minute, gc: {"count" => minute * EACH, "major" => minute, "last_major_gc" => minute * EACH, **gc}, rows: ->(build) { kept(build, LEAK, minute, 16) }} }

@@ -18,7 +18,7 @@ module HeapSample
     ONCE = /\AKernel#require(?:_relative)?\z/
     # Of code that was loaded at once, such a part was allocated in one part of the time.
     AT_ONCE = 0.7
-    # Few major GCs: growth is judged over such a part of the profiled time, at least; it starts in as much.
+    # Where there are few major GCs: the part of the time in which a program starts, and over which growth is judged, at least.
     TIME_LEAST = 0.25
 
     # LineGrowths, the largest first.
@@ -78,18 +78,19 @@ module HeapSample
       holders(series, from_gc)
     end
 
-    # The GC from which on allocations are looked at, and when it began; nil if there is none. It is the first one
-    # after the start of the program.
+    # The GC from which on allocations are looked at, and when it began: the first one after the start of the program. nil if there
+    # is none.
     def start(info, end_gc, time)
-      begun = (info.gc_times || []).map { |one| [one.gc, one.time] }
-      begun = info.majors.map { |major| [major.gc, major.time] } if begun.empty?
-      least = TIME_LEAST * (time - begun.map(&:last).min)
-      begun.select! { |gc, at| gc < end_gc && at <= time - least }
-      started, starting = begun.sort_by { |gc, at| [gc, at] }.partition { |_, at| at >= begun.map(&:last).min + least }
-      started.first || starting.last
+      begun = (info.gc_times || info.majors).map { |one| [one.gc, one.time] }.sort
+      return if begun.empty?
+
+      first = begun.first.last
+      least = TIME_LEAST * (time - first)
+      begun = begun.select { |gc, at| gc < end_gc && at <= time - least }
+      begun.find { |_, at| at >= first + least } || begun.last
     end
 
-    # The index of the last profile, without that of the exit.
+    # The index of the last profile. The one at exit does not count: the program has begun to close down.
     def last_of(series) = series.infos.rindex { |info| info.reason != "exit" } || (series.size - 1)
 
     # The rows most of which a walk reached.

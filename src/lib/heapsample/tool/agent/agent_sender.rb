@@ -47,7 +47,7 @@ module HeapSample
       end
 
       def other_program?(one, other)
-        !one.info.same_run?(other.info)
+        !one.info.process_start.nil? && !one.info.same_run?(other.info)
       rescue FormatError
         false
       end
