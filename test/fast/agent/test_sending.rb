@@ -77,7 +77,15 @@ class SendingTest < AgentTest
   # Takes of a process that started after the agent.
   def sending(*to, dropped: [], env: {}, interval: 0, **options)
     senders = to.map { |text| Tool::AgentSender.new(Tool::AgentReceiver.new(text, env), **options) }
-    Tool::AgentSending.new(senders, dropped, interval: interval, began: Time.at(0)).tap(&:run)
+    Tool::AgentSending.new(senders, dropped, interval: interval, began: Time.at(0)).tap do |it|
+      (@threads ||= []).push(it.run, *senders.map(&:run))
+    end
+  end
+
+  # A sender that goes on would print while another test looks at what is printed.
+  def teardown
+    @threads&.each(&:kill)&.each(&:join)
+    super
   end
 
   def senders(sending) = sending.instance_variable_get(:@senders)
