@@ -75,9 +75,9 @@ class SendingTest < AgentTest
   def built(build) = StringIO.new("".b).tap { |io| HeapSample::PprofWriter.new(build.profile).write(io) }.string
 
   # Takes of a process that started after the agent.
-  def sending(*to, dropped: [], env: {}, interval: 0, **options)
+  def sending(*to, dropped: [], env: {}, interval: 0, share: Float::INFINITY, **options)
     senders = to.map { |text| Tool::AgentSender.new(Tool::AgentReceiver.new(text, env), **options) }
-    Tool::AgentSending.new(senders, dropped, interval: interval, began: Time.at(0)).tap do |it|
+    Tool::AgentSending.new(senders, dropped, interval: interval, share: share, began: Time.at(0)).tap do |it|
       (@threads ||= []).push(it.run, *senders.map(&:run))
     end
   end
@@ -349,6 +349,18 @@ class SendingTest < AgentTest
       assert_equal [1, 2], [text.lines.size, server.got.size]
       refute_match(/tok-en|\e/, text)
     end
+  end
+
+  test "profiles are of a longer time where they would take more than a share of a processor" do
+    server = Receiver.new
+    it = sending("pyroscope+http://127.0.0.1:#{server.port}", interval: 0.1, share: 0.001)
+    first = take(allocate(10))
+    it.profile(first)
+    waits_for(10) { server.got.size == 1 }
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    waits_for(60) { it.profile(take(allocate(10))) && sleep(0.1) && server.got.size == 2 }
+    assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - began, :>, 0.3
+    assert_equal 2, server.got.map { |got| push(got)["samples"][0]["ID"] }.uniq.size
   end
 
   test "Retry-After is kept, and a receiver that is down, slow or not trusted delays no other one" do

@@ -13,15 +13,19 @@ module HeapSample
       # Seconds from profile to profile; a take that is this much too early will do, for takes come at intervals of their own. How
       # many times longer it is if spools are half full.
       INTERVAL, EARLY, CROWDED = 60, 8, 15
+      # Of a processor, to make all profiles: if they cost more, each is of a longer time.
+      SHARE_MOST = 0.01
       LABEL_SETS_MOST, KNOWN_SETS_MOST, LABEL_MOST = 200, 2000, 120
 
-      # What is held of a process: its AgentDeltas, the new text of each label set, when a profile was sent, and the last two takes.
-      Sent = Struct.new(:deltas, :sets, :at, :sent, :latest, :failed)
+      # What is held of a process: its AgentDeltas, the new text of each label set, when a profile was sent, the last two takes,
+      # and the seconds of CPU time that the last profile cost.
+      Sent = Struct.new(:deltas, :sets, :at, :sent, :latest, :failed, :cost)
 
-      # +senders+: AgentSender; +dropped+: names of labels; +interval+: seconds; +began+: when the agent started.
-      def initialize(senders, dropped = [], interval: INTERVAL, began: Time.now)
+      # +senders+: AgentSender; +dropped+: names of labels; +interval+: seconds; +share+: of a processor; +began+: when the agent
+      # started.
+      def initialize(senders, dropped = [], interval: INTERVAL, share: SHARE_MOST, began: Time.now)
         super()
-        @senders, @dropped, @interval, @began, @known, @making = senders, dropped, interval, began, {}, Mutex.new
+        @senders, @dropped, @interval, @share, @began, @known, @making = senders, dropped, interval, share, began, {}, Mutex.new
       end
 
       def run = @senders.each(&:run) && super
@@ -35,7 +39,7 @@ module HeapSample
 
       private
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def now(clock = Process::CLOCK_MONOTONIC) = Process.clock_gettime(clock)
 
       # After exec(2), the last profile of the program before it goes first.
       def take(take)
@@ -53,7 +57,10 @@ module HeapSample
       end
 
       # Where little room is left, each profile is of a longer time: the sums stay, and the room lasts for an hour.
-      def wait = (@interval - [EARLY, @interval / 4].min) * (@senders.all?(&:crowded?) ? CROWDED : 1)
+      def wait
+        seconds = [@interval, @known.each_value.sum { |sent| sent.cost.to_f } / @share].max
+        (seconds - [EARLY, seconds / 4].min) * (@senders.all?(&:crowded?) ? CROWDED : 1)
+      end
 
       def took_end(take, _cause) = @making.synchronize { make(known(take)) && @known.delete(take.key) }
       def known(take) = (@known[take.key] ||= Sent.new(AgentDeltas.new, {})).tap { |sent| sent.latest = take }
@@ -62,7 +69,7 @@ module HeapSample
       def make(sent)
         return true if (take = sent.latest).equal?(sent.sent)
 
-        sent.at, sent.sent = now, take
+        sent.at, sent.sent, began = now, take, now(Process::CLOCK_THREAD_CPUTIME_ID)
         profile = AgentProfile.of(take.bytes, "process #{take.process.pid}")
         tags = AgentMetrics.tags(profile.info).except(*@dropped)
         relabel(profile, sent.sets, tags)
@@ -71,6 +78,8 @@ module HeapSample
         end
       rescue FormatError, AgentRefusal => e
         sent.failed ||= Message.say("process #{take.process.pid}: not sent to receivers: #{e.message}") || true
+      ensure
+        sent.cost = now(Process::CLOCK_THREAD_CPUTIME_ID) - began if began
       end
 
       # No label has the name of a tag. The first label sets are sent as they are, of the sets that come together the largest.
