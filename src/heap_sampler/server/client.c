@@ -178,8 +178,8 @@ wait_for_share(struct hs_client *client, uint64_t ns, uint64_t now)
 {
     stay(client, HS_IS_RESTING, now + ns);
     if (ns <= SHARE_MOST_MS * HS_MS_NS) return;
-    fail(client, "the share of the run time is used up by GCs and heap walks; try again in %lu s, or name a larger share "
-         "(diagnose=, or --diagnose of the agent)", (unsigned long)(ns / (1000 * HS_MS_NS) + 1));
+    fail(client, "GCs and heap walks have used up their share of the run time; try again in %lu s, or give more with diagnose=",
+         (unsigned long)(ns / (1000 * HS_MS_NS) + 1));
     finish(client, now);
 }
 

@@ -199,7 +199,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     assert_with_profiles(<<~'RUBY')
       filled = []
       4.times do |profiles|
-        filled << Array.new(80) { "-" * (1 << 20) }
+        filled << Array.new(28) { "-" * (1 << 20) }
         $enough = ->(infos) { infos.size > profiles }
         work_until { "garbage " * 20 }
       end

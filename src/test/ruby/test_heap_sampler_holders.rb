@@ -801,7 +801,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
         refused = -> { Dir.glob(ENV["DIR"] + "/*.pb").sort.filter_map { |file| GC::SampleProfile.load(file).meta["kept"] }.map { |kept| JSON.generate(kept["refused"]) }.grep_v(late) }
         grown = 0
         until (found = refused[]).size >= 3
-          KEPT.concat(Array.new(200_000) { [Leaf.new] }) && grown = found.size if found.size > grown      # growth leads to the next walk
+          KEPT.concat(Array.new(300_000) { [Leaf.new] }) && grown = found.size if found.size > grown      # growth leads to the next walk
           10.times { Thread.new { 100.times { Object.new }; sleep 0.01 }.join }
         end
         assert_equal ["null"] * 3, found.first(3)

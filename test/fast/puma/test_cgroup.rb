@@ -116,7 +116,7 @@ class CgroupTest < PumaTest
   end
 
   test "a walk begins by itself when two fifths of the limit are used, once" do
-    Group.with(800 << 20) do |group|
+    Group.with(440 << 20) do |group|
       empty_folder
       settings = "every=1,diagnose=50%,interval=64k,quiet=on,output=#{PROFILES}/%t-%p.pb.gz"
       input, line = IO.pipe
