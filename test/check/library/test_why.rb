@@ -230,6 +230,21 @@ class WhyTest < Test
     assert_equal("$last", named(leaves, ["gvar $last", "ivar @parent of Request", "ivar @env of Request"]))
   end
 
+  test "an object whose singleton class has many modules is the one to name" do
+    modules = ["class class of Client", "superclass modules included in singleton class of a Client ×900", "method method contract of module (anonymous Module)"]
+    assert_equal("CLIENT", named(leaves, ["constant CLIENT", *modules, "local local fields of Contracts.adopt ~34", "element [] of Array"]))
+    assert_equal("@client of Gateway", named(leaves, ["constant GATEWAY", "ivar @client of Gateway", *modules]))
+  end
+
+  # With 4 samples in 4 collections there are many; with 20 samples in 4 there are 4.
+  test "a collection of each sample's own is passed over, however few samples there are" do
+    way = ->(count) { ["constant DISPATCH", "ivar @under_way of Dispatch", "key {} key of Hash", "member parcels of Shipment ~#{count}", "element [] of Array"] }
+    few = ->(samples) { Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: samples, birth: 1) }
+    assert_equal("@under_way of Dispatch", named(few[4], way[4]))
+    assert_equal("parcels of Shipment", named(few[20], way[4]))
+    assert_equal("parcels of Shipment", named(few[3], way[3]))
+  end
+
   test "a queue is a collection of anything: whose it is says more" do
     assert_equal("@events of Tracker", named(leaves, ["constant TRACKER", "ivar @events of Tracker", "data items of Thread::Queue", "element [] of (hidden T_ARRAY)"]))
     assert_equal("JOBS", named(leaves("Job" => 40), ["constant JOBS", "data items of Thread::SizedQueue", "element [] of (hidden T_ARRAY)", "ivar @rows of Job", "element [] of Array"]))

@@ -13,9 +13,13 @@ module HeapSample
     MANY = 100
     # So many collections that a way leads through are many, too: these are counted, and only those that keep a sample.
     MANY_ON_WAYS = 10
+    # Where each of so many samples leads to a collection of its own, there are more collections than samples.
+    OWN_LEAST = 4
     # One sample is chance: it may hang in something of which there are many.
     SAMPLES_LEAST = 2
     ENVIRONMENT = "environment"
+    # From an object to its singleton class.
+    CLASS = "class"
     # The root that has the blocks of at_exit: each of many retains what it refers to.
     AT_EXIT = "(at_exit)"
     # What a block of ObjectSpace.define_finalizer retains is retained by that block, whatever the way below it.
@@ -161,14 +165,18 @@ module HeapSample
     def collections(path, container = false)
       (0...path.size).select do |at|
         edge = path[at]
-        next if edge.root? || edge.passed_through?
+        next if edge.root? || edge.passed_through? || edge.kind == CLASS
 
-        (edge.repeats > 1 && edge.written?) || leads_to_many?(path[at + 1]) || (container && at == path.size - 1 && edge.written?)
+        (edge.repeats > 1 && edge.written?) || leads_to_many?(path[at + 1], path[at + 2]) || (container && at == path.size - 1 && edge.written?)
       end
     end
 
     # Is the next reference one to an entry, or one of many that the VM makes, as from each composed Proc to the one before?
-    def leads_to_many?(edge) = edge && (edge.entry? || (edge.repeats > 1 && !edge.written?))
+    # An object whose singleton class has many modules refers to them, too.
+    def leads_to_many?(edge, following)
+      edge = following if edge&.kind == CLASS
+      edge && (edge.entry? || (edge.repeats > 1 && !edge.written?))
+    end
 
     # Is there one of it?
     def single?(path, at) = Edge::SINGLE.include?(path[at].kind) && path[at].name != MAIN
@@ -180,9 +188,19 @@ module HeapSample
     def passed_over?(path, way, at)
       edge = path[at]
       return false if Edge::SINGLE.include?(edge.kind)
-      return true if many?(edge.owner) || (edge.repeats == 1 && (@holders.linked(way[at]) || 0) >= MANY_ON_WAYS)
+      return true if many?(edge.owner) || (edge.repeats == 1 && many_on_ways?(way[at]))
 
       at > 0 && path[at - 1].kind == ENVIRONMENT && collections(path).any? { |one| one < at }
+    end
+
+    def many_on_ways?(node)
+      linked = @holders.linked(node) || 0
+      linked >= MANY_ON_WAYS || (linked >= OWN_LEAST && linked >= samples[node])
+    end
+
+    # How many samples a way through a node leads to.
+    def samples
+      @samples ||= @holders.each_with_object(Hash.new(0)) { |held, sums| @holders.nodes(held.node).each { |node| sums[node] += held.estimate.samples } }
     end
 
     def many?(class_name) = (objects[class_name] || 0) >= MANY
