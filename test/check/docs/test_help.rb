@@ -134,6 +134,14 @@ class HelpTest < DocsTest
     assert_equal DECLARED.keys.sort, rows.sort
   end
 
+  # Options of heapsample agent are in doc/agent.md.
+  test "doc/heapsample.md has each option of each command, and no other" do
+    section = Docs.read("doc/heapsample.md")[/^## Options$.*?(?=^## )/m].to_s
+    rows = section.scan(/^\| .*? \|/).flat_map { |cell| cell.scan(/--[a-z][a-z-]*/) }
+    declared = commands.except("agent").values.flat_map(&:entries).flat_map { |entry| entry.name.scan(/--[a-z][a-z-]*/) } - ["--help"]
+    assert_equal declared.uniq.sort, rows.sort
+  end
+
   test "each command belongs to a task of heapsample --help" do
     assert_none(DECLARED.reject { |_, task| HeapSample::Tool::Command::TASKS.include?(task) }.keys)
   end
