@@ -88,8 +88,9 @@ hs_contract_write_p(void)       /* store/page_table.c has its address */
  *
  * *The sampler's lock*: a thread that writes to the tables holds the VM lock as well, so that code which
  * holds the VM lock may read them without this one. A thread without the GVL only reads, and holds this
- * lock. Its holder reads no Ruby heap slot, raises nothing, allocates no Ruby object and calls no xmalloc,
- * which may start a GC.
+ * lock. Its holder reads no Ruby heap slot (the page may be protected by compaction, and the handler of the
+ * read barrier takes this lock), raises nothing, allocates no Ruby object and calls no xmalloc, which may
+ * start a GC.
  *
  * *The malloc mutex* is taken inside malloc(3), on any thread, at any moment. *The lock of the lists* is
  * taken where a thread or a fiber begins and where it is freed, in GC too.

@@ -8,8 +8,26 @@
  * which may start a GC, and never raises: NULL means that there was none.
  *
  * The bound: at no moment is more than HS_MEMORY_MAX in use, whatever the
- * program does.  Each kind of use has its share of it, so that none can starve
- * another (doc/design.md, "Own memory").
+ * program does: with snapshots and profiles that Ruby code holds, and with both
+ * blocks of one that is being moved.  Each kind of use has its share of it, so
+ * that none can starve another.  Long before the end of a share its owner does
+ * with less, so that sums stay unbiased and only detail is lost:
+ *
+ *   16 MiB    records, sites,    samples are thinned at 6 MiB of records, or when live sites fill their table;
+ *             totals             at 2^15 sites those without a live sample are folded
+ *   20 MiB    stacks, names      at 2^17 nodes stacks are folded.  Near 2^16 frames, 2^16 texts, 4 MiB of texts or
+ *                                2^15 classes, names that nothing refers to are freed; where that is not enough, new
+ *                                ones are `(evicted)` or `(other classes)`.  Codes, a cache, are forgotten at 2^15
+ *   6.5 MiB   malloc's samples   at 24,576 blocks malloc's interval doubles; at 4,608 sites those without a live block
+ *                                are folded; beyond 16,384 raw frames a stack is cut.  The table of blocks has a part
+ *                                of its own, so no sample is lost
+ *   21.5 MiB  snapshots          samples are thinned where a snapshot of all, encoded, would not fit.  One that does
+ *                                not fit next to profiles that are held is refused: NoMemoryError, or a warning
+ *
+ * max-samples=none lifts the bound; the limits are 2^18 then (2^17 sites of malloc, 2^16 classes).  Not counted is
+ * what malloc adds by rounding up, and what jemalloc needs for its samples: a page for each small block.
+ *
+ * An allocation that fails leaves a gap in what is known: one warning, and stat[:failed_allocations].
  *
  * [malloc]
  */

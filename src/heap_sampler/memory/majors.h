@@ -11,8 +11,13 @@
  *                  |               malloc's bytes: the dead objects have freed their memory
  *                  a point is added: time, objects allocated, slots alive
  *
- * The newest points stay (doc/design.md, "Life and death").  Of the older ones each n-th stays, from the first one on; n
- * doubles when there are too many.
+ * Slots are counted by mark bits at the end of marking.  MRI's counters of allocated and freed objects would need the
+ * end of the sweep.  They are wrong where the sweep moves objects to another heap, and after several Ractors have
+ * counted without a lock.  Malloc's bytes are read after the sweep, and not each time: reading takes jemalloc 25 us
+ * with one arena and 0.9 ms with nine, and glibc 25 ms with 100,000 free blocks.
+ *
+ * The newest points stay (32 of 128).  Of the older ones each n-th stays, from the first one on; n doubles when there
+ * are too many.  Halving the oldest alone would leave too few points of the early life.
  *
  *     major   0   4   8   12  16  20  22  24  25  26  27
  *             \   each fourth  /          \ the newest: all

@@ -56,7 +56,14 @@ uint64_t rb_hs_next_body(uint64_t from, uint64_t to, bool wanted);
 
 /*
  * The heap pages that a forked process has from its parent, and which parts of them no other process shares any more
- * (copy-on-write; doc/design.md, "What a fork shares").
+ * (copy-on-write).
+ *
+ * Bit 56 of an entry of /proc/self/pagemap says that no other process maps this memory page (4 KiB, as a rule).  A
+ * sample on such a page counts with its slot's size.  This shows which objects live on memory that is not shared any
+ * more, and which of them were allocated there since the fork.  It does not show who wrote to the page.  Mark bits and
+ * ages of objects are in malloc's memory, so a GC does not write to heap pages for them.  Where the parent has ended
+ * nothing is reported: its pages are the child's alone without a write.  A page that the parent wrote to is not shared
+ * either.
  *
  * [any] [free], unless a function has its own contract.
  */

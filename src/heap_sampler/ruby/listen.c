@@ -1,7 +1,15 @@
 /*
  * include/ruby/heap_sampler.h: listeners are let in and out, and called: at once
- * for slots, at safe points for all else (doc/design.md, "Listeners").  The event for
- * rb_tracepoint_new is such a listener.
+ * for slots, at safe points for all else (sampling/listeners.h).  The event for
+ * rb_tracepoint_new is such a listener.  While a trace point wants the event, our
+ * bit in ruby_vm_event_flags is not set: MRI's own is, and the listener fires it.
+ *
+ * A call is made with no lock of ours held, by rb_protect.  In a call of
+ * `allocated` the VM lock is held, TracePoints are off and interrupts wait.
+ * Check builds assert what a listener may not do there: run Ruby code (a hook in
+ * vm_push_frame, which other builds do not have), enable GC, change the object.
+ * Within 16 KiB of the machine stack's end no listener is called, and the event
+ * counts as missed.
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"

@@ -8,7 +8,13 @@
  * Frames are those of Thread.each_caller_location and Exception#backtrace: C
  * methods, methods written in Ruby with `Primitive.attr! :c_trace` and those
  * of <internal: files carry their caller's file and line; a rescue or ensure
- * frame stands for its method.
+ * frame stands for its method.  If several classes share a block or an iseq
+ * (define_method), the label names the class in which it was first seen.
+ *
+ * YJIT calls some C methods without a frame; what they allocate is charged to
+ * the line that called them.  Stacks from before there is a Ruby frame, such as
+ * the compilation of the main script, are `(no Ruby frame)`.  Frames above the
+ * innermost HS_DEPTH_MAX are under `(truncated)`.
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/sampling/capture.h"
@@ -148,7 +154,8 @@ name_code(const struct hs_raw_frame *frame)
 /* A frame's pc, 0 if it does not point into the frame's code: a JIT pushes a
  * frame without, and what the VM's stack held before stands there until code
  * that may raise or allocate sets it.  RJIT's compiler, itself in Ruby, runs on
- * top of such frames. */
+ * top of such frames.  The line is that where the code begins then; what stands
+ * there may also be an older place in the same code. */
 static uintptr_t
 pc_within(const struct hs_raw_frame *frame)
 {

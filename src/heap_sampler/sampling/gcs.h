@@ -23,10 +23,11 @@
  *     time  --|---|---|--------|---------|----|---|---|-->
  *                              \ of the older ones, some
  *
- * When there is no room for another, the older ones are thinned: one goes where its neighbours are no further apart than
- * a step, HS_GC_TIMES_STEPS of which are the time that the older ones cover.  So two that are left next to each other
- * either had no GC between them, or are no more than a step apart.  Each has the number of major GCs that had begun, so
- * that the majors among those which went are still counted.
+ * When there is no room for another, the older ones are thinned: one goes where its neighbours are no further apart
+ * than a step, HS_GC_TIMES_STEPS of which are the time that the older ones cover.  So two that are left next to each
+ * other either had no GC between them, or are no more than a step apart.  Each has the number of major GCs that had
+ * begun, so that the majors among those which went are still counted.  The start of a GC is noted and not its end,
+ * since the count of GCs goes up there, and incremental marking may take long.
  */
 
 enum {
@@ -78,8 +79,13 @@ uint64_t rb_hs_majors_ended(void);
  * estimate of what the line holds, and its variance is w(w-1)(free/alive)^2 for each sample.
  *
  * Alive is what the last mark found alive, and free is all else on the page.  What is allocated there since is young.  So
- * the figures do not go up and down with every sweep.  What must not be moved is known of objects that a full mark has
- * met.
+ * the figures do not go up and down with every sweep.
+ *
+ * A full mark clears all pins when it begins, and says what must not be moved.  MRI notes pins only before a
+ * compaction; with sampling on, the patch gc-note-pins notes them always.  Pins that a minor mark adds wait for the
+ * next full one.  Until then such an object counts as movable.  Compaction may also move an object to another heap,
+ * where its size has changed; then it may empty more pages than the figures say.  What pins an object, only a heap walk
+ * finds out.
  */
 
 /* How full the pages of one of the VM's heaps are, as the last major GC, or compaction, left it. */

@@ -10,6 +10,8 @@
  *     slots, at once      the slow path takes a sampled slot, which is not initialised yet, and leaves it *pending*.  The
  *                         flag of the event is set.  So newobj_of in gc.c, which looks for NEWOBJ with the same
  *                         instruction, calls rb_heap_sampler_on_newobj when the slot is initialised.
+ *                         It runs with the VM lock held and GC disabled.  An allocation without a sample costs
+ *                         nothing, with listeners too.
  *     all else            waits until a safe point (store/changes.h, and the samples that wait in store/malloc_table.c):
  *                         in GC and in malloc(3) no listener may be called.
  */

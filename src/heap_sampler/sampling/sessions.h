@@ -1,6 +1,12 @@
 #ifndef HEAP_SAMPLER_SAMPLING_SESSIONS_H
 #define HEAP_SAMPLER_SAMPLING_SESSIONS_H
-/* Sessions begin, change and end, of slots and of malloc; and what the allocator's hooks read of them. */
+/*
+ * Sessions begin, change and end, of slots and of malloc; and what the allocator's hooks read of them.
+ *
+ * A start, a stop and a new interval of slots run under a VM barrier, and cut all free lists again.  Where the sampler
+ * itself makes an interval longer (too many samples, interval=auto) no barrier is needed: each cut remembers the
+ * interval at which it was drawn.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include "heap_sampler/store/store.h"

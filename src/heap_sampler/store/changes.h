@@ -5,6 +5,11 @@
  * queue.  It is written where no listener can be called: in GC, in the read
  * barrier's signal handler, inside free(3).
  *
+ * A postponed job calls the listeners after each mark, and for malloc when a second has passed or 256 changes wait.
+ * What finds no room in the queue is counted as missed.  When a listener has the most samples its interval doubles, as
+ * for any session: its samples that go are reported as forgotten, and then the new interval.  So its sums are unbiased
+ * at every moment.
+ *
  * Each store has one.  No MRI header.  Contract: the lock of the store.
  */
 #include <stdbool.h>

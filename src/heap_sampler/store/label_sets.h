@@ -2,7 +2,8 @@
 #define HEAP_SAMPLER_STORE_LABEL_SETS_H
 /*
  * Labels say for whom a program works just now: controller=orders, tenant=acme.
- * A fiber has the number of a label set (ec->heap_sampler_labels, two bytes), and so has each site.
+ * A fiber has the number of a label set (ec->heap_sampler_labels), and so has each site.  The two bytes are where
+ * rb_execution_context_t has padding, so the struct is no larger.
  *
  * Each set is stored once, as text of our own: lines "key=value" in the order of their keys.  The number and
  * the text stay for the life of the process.  There are at most HS_LABEL_SETS_MAX sets; one more is

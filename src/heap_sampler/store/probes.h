@@ -7,7 +7,8 @@
  *     otel_memory:free(id)                           it was freed, or is not followed any more
  *
  * ids are the same as for listeners (include/ruby/heap_sampler.h).  A tracer that attaches counts up the semaphore of a
- * probe; while it is 0 a sample costs one load and one branch.  Without sys/sdt.h there are none.
+ * probe; while it is 0 a sample costs one load and one branch.  Without sys/sdt.h there are none.  usdt=on looks at the
+ * semaphores when a mark ends: a process without GCs allocates next to nothing.
  *
  * [malloc]: also in GC, and inside malloc(3).
  */
