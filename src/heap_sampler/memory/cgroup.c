@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Small, since all of it is on the caller's stack (doc/design.md, "The locks"). A longer line is skipped; a group's path has
- * some 250 bytes in Kubernetes. */
+/* Small, since all of it is on the caller's stack (rb_hs_stack_short_p of mri.h). A longer line is skipped; a group's
+ * path has some 250 bytes in Kubernetes. */
 enum { LINE_SIZE = 1024,
        PATH_SIZE = LINE_SIZE + 256 };
 

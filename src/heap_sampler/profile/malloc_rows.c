@@ -1,5 +1,12 @@
-/* The malloc side of a profile: copies of blocks and stacks as rows, and native frames as nodes above the node of the
- * Ruby frame that called into C (doc/design.md, "malloc", "A snapshot"). */
+/*
+ * The malloc side of a profile: copies of blocks and stacks as rows, and native frames as nodes above the node of the
+ * Ruby frame that called into C.
+ *
+ * Blocks of one stack that were allocated in one GC cycle make a row; the totals of a stack make another.  The xmalloc
+ * family at the leaf and the interpreter's call path at the root are left out, and stacks that are equal then become
+ * one.  `library` of a row is the file whose code called malloc or one of the xmalloc family, other than libc,
+ * libstdc++ and ld.so: Ruby's own file means that the memory is Ruby's.
+ */
 #include "heap_sampler/profile/rows.h"
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/memory.h"

@@ -1,7 +1,10 @@
 /*
- * Ours is in the executable (tool/jemalloc).  A Ruby that was built without it
- * may run with a preloaded one, which divides the account, and is not sampled
- * unless it has the hooks.
+ * Which malloc(3) this process has.  Ours is in the executable (tool/jemalloc),
+ * where ELF looks a symbol up first.  So it serves Ruby, libc and each C
+ * extension, with --enable-shared too.  A malloc that LD_PRELOAD names is loaded
+ * and never called.  A Ruby that was built without ours may run with a preloaded
+ * jemalloc.  The account is divided by its figures then, and malloc is not
+ * sampled unless it has the hooks.
  */
 #include "heap_sampler/sampling/malloc_hooks.h"
 #include "internal/heap_sampler.h"

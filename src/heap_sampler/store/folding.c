@@ -1,4 +1,15 @@
-/* See store/store.h. */
+/*
+ * See store/store.h.
+ *
+ * The quarter of the sites that has allocated most often is spared, since these will allocate again.  Of a folded site
+ * its innermost frame remains below `(evicted)` (Ruby's and, for malloc, the native one), with its totals.  If three
+ * quarters of the table are still full, the frames go too, and all such sites become one.  If the sites with live
+ * samples alone are so many, the interval of the session that holds the most doubles.  Sites of both stores stand on
+ * one tree: where slots are folded, malloc is.
+ *
+ * Names (frames, classes, texts): when a table is 15/16 full, before the next stack is resolved, those that nothing
+ * refers to are freed, and their numbers are used again.  Other numbers do not change.
+ */
 #include "heap_sampler/store/store.h"
 #include "heap_sampler/store/class_table.h"
 #include "heap_sampler/store/label_sets.h"

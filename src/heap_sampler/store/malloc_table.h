@@ -3,10 +3,24 @@
 /*
  * The store of malloc(3)'s blocks, and its index: a hash by address.
  *
- * A stack is met inside malloc, where nothing may be named.  So it begins *raw*: its Ruby frames are copied as
- * addresses.  Raw stacks are named at the end of a mark, before anything is swept, in a snapshot that Ruby code waits
- * for, and when they get old or many: they become nodes of the prefix tree.  Sites that turn out to be the same become
- * one.  A stack is found by a key made of addresses, which is forgotten when code dies or moves.
+ * A stack is met inside malloc, in the middle of any change to the symbol table or to a class, so nothing may be named
+ * there.  So it begins *raw*: its Ruby frames are copied as addresses.  It is named, and becomes a node of the prefix
+ * tree, at the first of these moments:
+ *
+ *   the end of a mark, before anything is swept: so no address in a raw frame is ever stale a snapshot that Ruby code
+ *   waits for, and the profile at exit a job at a safe point, before a periodic profile, whose thread waits 0.1 s for
+ *   it at most the same, when a raw stack is older than a second, when raw frames fill three quarters of their room, or
+ *   when memory was short and stacks have to be folded
+ *
+ * The thread of a profile does not wait longer, since Ruby code may be in a long call: such a stack is `(not named
+ * yet)` in this profile.  One job a second is enough for processes without garbage, which have no marks.  A job for
+ * each new stack, a thousand a second, made Active Record's heap grow under YJIT; one each 10 ms did not
+ * (doc/benchmarks.md).  A stack whose blocks have all been freed is named as well: churn shows the callers of what was
+ * freed.
+ *
+ * Sites that turn out to be the same become one, with the sums of their blocks and totals.  A stack is found by a key
+ * made of addresses, which is forgotten when code dies or moves; the next sample of the same place is a raw site
+ * again.  So allocations and frees never fall while a session goes on.
  *
  * [malloc], under a mutex of its own (base/contract.h).  Its holder takes no other lock and reads no heap slot.  Own
  * memory is never sampled (base/memory.c), so that allocating under it is safe.  No MRI header.
