@@ -127,6 +127,11 @@ end_service(void)
 }
 
 /*
+ * The profile at exit is written after at_exit blocks and before finalizers; exit! and exec write none.  The snapshot
+ * is taken with the GVL.  A thread of ours encodes and writes it (server/service.h, within), and reads copies only: the
+ * VM may end before it does.  All waits of the end together take LAST_PROFILE_MS at most, or STOP_MS where no profile
+ * is due.
+ *
  * A signal meanwhile ends the process as it would have ended an at_exit block.
  *
  * An idle service ends within a millisecond, and nothing of Ruby's runs meanwhile: the program ends as in stock Ruby.

@@ -37,8 +37,21 @@ void rb_hs_unguard_signals(const struct hs_signal_guard *guard);
 
 /* -- descriptors ------------------------------------------------------------------ */
 
-/* Each thread of ours has a descriptor table of its own: a program may close any descriptor, and use its
- * number again (doc/design.md, "Snapshots and files").  The kernel closes the table when the thread ends. */
+/*
+ * Each thread of ours has a descriptor table of its own, by close_range(CLOSE_RANGE_UNSHARE) or unshare(2): a
+ * program may close all descriptors, as daemons do, and use their numbers again.  With a table of its own the
+ * thread cannot touch a descriptor of the program, nor the program one of ours, and fork copies none of them.
+ * The kernel closes the table when the thread ends.  The other design was to check the inode before each use.
+ * That leaves a moment between the check and the use, and the program still hands our descriptors to its
+ * children.
+ *
+ * Where the kernel or a seccomp filter allows neither call there is no socket.  A client that asks for one makes
+ * the process print that on stderr.
+ *
+ * A thread of ours calls no function of MRI that may write to MRI's own descriptors, such as those that wake a
+ * thread.  A message goes to the program's stderr by pidfd_getfd(2), or by opening /proc/self/fd/2.  Descriptors
+ * 0 to 2 of the thread are /dev/null, so the report of a crash on this thread is lost.
+ */
 
 /* Closes all descriptors of this thread's table. false: neither close_range(2) nor /proc is there, and some may be open. */
 bool rb_hs_descriptors_close_all(void);

@@ -98,7 +98,8 @@ void rb_hs_sharing_end(struct hs_sharing *sharing);
 /*
  * How much memory there is for the cgroup that this process belongs to, and how much of it is in use: of every group on
  * the way up to the root (cgroup v2 and v1), and of the machine above them.  The kernel drops inactive page cache
- * before it kills, so that is subtracted.
+ * before it kills, so that is subtracted: memory.current less inactive_file (v1: usage_in_bytes less
+ * total_inactive_file; of the machine MemTotal less MemAvailable).
  *
  * `root` is put before /proc and /sys: "", and a folder of files in tests.  These functions allocate nothing, leave no
  * file open, and may run in a signal handler.  No MRI header.  [any]

@@ -1,4 +1,9 @@
-/* See process/process.h. */
+/*
+ * See process/process.h.
+ *
+ * only=1/N compares one number for each process with 1/N.  With seed= that number is a hash of the seed, the host's
+ * name, the id of the first process and, for each fork on the way, how many forks there were before.
+ */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/process/process.h"
 #include "heap_sampler/base/clock.h"

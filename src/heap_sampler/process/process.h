@@ -17,7 +17,10 @@
  * function that runs no Ruby code and does not let go of the GVL.
  *
  * Ruby code may be in a long call of C, and reach no safe point: the caller sets
- * a deadline.
+ * a deadline (5 s for a client), and takes the call back then.  What takes time is
+ * done on our thread before: the account at a start, and the end of a periodic
+ * profile that is being made.  Finalizers run later, where MRI runs them after
+ * any GC.
  */
 
 /* From now on calls can be made. [gvl] */

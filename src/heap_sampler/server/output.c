@@ -141,7 +141,8 @@ write_file(struct hs_output *output, const struct hs_buffer *out, struct hs_writ
     return error ? error : rb_hs_write_file(output->full, out->ptr, out->len, writing);
 }
 
-/* Containers have the same process ids: a name that another process has taken gets a mark. */
+/* Containers have the same process ids: a name that another process has taken gets a mark, and no other name. So
+ * existing folders look as before, and one process in many pays for the second try. */
 static int
 write_out(struct hs_output *output, const struct hs_buffer *out, const volatile bool *cancelled)
 {

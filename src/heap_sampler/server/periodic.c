@@ -47,8 +47,12 @@ rb_hs_periodic_halted_p(void)
 /* -- forced work before a profile of every=: diagnose= ----------------------------- */
 
 /*
- * A program that leaks has few major GCs, since each one lets the heap grow further (doc/design.md, "A major GC before a
- * periodic profile").
+ * A program that leaks has few major GCs, since each one lets the heap grow further.  So one is begun before a profile
+ * of every=, if none has ended since the profile before and the share of the run time pays for it (sampling/gcs.h).  It
+ * marks in steps, which this thread asks for at safe points; gc/default/heap_sampler_view.inc says why MRI's own steps
+ * would not do.  Its price is what MRI's clock of marking and sweeping (GC.stat(:time)) shows from its start to the
+ * start of the next.  The next one is taken to cost the same, and more if there are more live slots.  Without a clock
+ * (GC.measure_total_time = false) 100 ns are assumed for each live slot.  An idle program is not woken for it.
  *
  *     due       a safe point   steps, 5 ms between them     complete: the profile
  *      |--------------|-----|-----|-----|-----|-----|-----|--->
@@ -177,9 +181,11 @@ save_periodic(void)
 
 /* -- at-rss= ----------------------------------------------------------------- */
 
-/* The processes of a cgroup cross its share together. Each saves in a turn of its own, by its number, so that their
- * snapshots and files do not all come at once when there is least room for them; but when half of what was left is used up,
- * no process waits. A save that failed is tried again: this is the profile that matters. */
+/* What counts is memory.current less inactive_file of the cgroup (memory/smaps.h), looked at twice a second: the kernel
+ * kills when a group is at its limit. The processes of a cgroup cross its share together. Each saves in a turn of its
+ * own, by its number, so that their snapshots and files do not all come at once when there is least room for them; but
+ * when half of what was left is used up, no process waits. A save that failed is tried again: this is the profile that
+ * matters. */
 enum { POLL_MS = 500,
        TURNS = 8,
        TURN_MS = 250,

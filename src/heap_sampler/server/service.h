@@ -2,10 +2,23 @@
 #define HEAP_SAMPLER_SERVER_SERVICE_H
 /*
  * The sampler's thread: it listens on the control socket, answers its clients (client.h), and looks when a
- * periodic profile is due.  See doc/design.md, "Snapshots and files".
+ * periodic profile is due.
  *
- * The thread is unknown to Ruby, has all signals blocked, and its descriptors are its own.  fork leaves it
- * behind: the child has a socket and a thread of its own.
+ * The thread is unknown to Ruby, has all signals blocked, and its descriptors are its own (base/report.h).  It
+ * polls the socket and up to 32 connections, none of which can make it wait.  What needs no GVL it answers
+ * itself.  A heap walk begins at a safe point; then the thread looks after the walking child each 10 ms, and
+ * answers other clients.
+ *
+ * There is no such thread where the socket is off and no periodic profiles are wanted.  An idle thread does not
+ * wake up by itself: a new setting, a signal that asks for the socket, and the end of the process wake it.
+ * Snapshots of clients get half of the share of snapshots at most: periodic profiles have the rest.
+ *
+ * Each periodic profile is made on a native thread of its own, which ends with the profile: a wait for a safe
+ * point, a walk or a slow disk delays no client.  That thread returns to the system what it has freed.  If no
+ * thread can be made, the service's thread makes the profile, and clients wait.
+ *
+ * No thread of ours is joined, so no circle of waiting threads is possible.  fork leaves the thread behind: the
+ * child has a socket and a thread of its own.
  */
 #include <stdbool.h>
 #include <stdint.h>

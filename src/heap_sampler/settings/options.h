@@ -13,6 +13,9 @@
  *
  * In one text the last of two equal settings wins, and `off` wins over all but
  * a later `on`.  A comma ends a value.  doc/settings.md has the order of the texts.
+ * What GC::SampleProfile.start is given replaces them, and a stop puts back what
+ * they say.  A bad text of the environment counts as `off`; its warning is noted
+ * in RUBY_HEAP_SAMPLE_TOLD, so that Rubies started from here do not repeat it.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,7 +11,11 @@
  *   code and classes that are known by address are alive
  *   a site's allocations are no fewer than its frees and its live samples
  *
- * store/check.c compares tables with each other and with the heap.
+ * store/check.c compares tables with each other and with the heap: after each mark, after moves, at start, stop and
+ * change of the interval, and after a snapshot that Ruby code waits for.  A snapshot of a thread without the GVL, and a
+ * forked child, check what reads no heap slot.  (Another Ractor may have been in the middle of an allocation at the
+ * fork; the child's first mark checks its slots.)  A check goes over all tables, so check builds are slow with many
+ * samples.
  */
 #include <stdbool.h>
 #include <stdint.h>
