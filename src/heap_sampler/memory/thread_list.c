@@ -1,4 +1,4 @@
-/* The lists of threads and fibers, and the census: see memory/threads.h, and doc/design.md, "Threads and fibers". */
+/* The lists of threads and fibers, and the census: see memory/threads.h. */
 #include "heap_sampler/memory/threads.h"
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/memory.h"

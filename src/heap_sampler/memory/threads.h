@@ -2,9 +2,32 @@
 #define HEAP_SAMPLER_MEMORY_THREADS_H
 /*
  * All threads and fibers that there are, from the first on, sampling or not: where they were made, what
- * they do, and how much of their stacks is resident (doc/design.md, "Threads and fibers").
+ * they do, and how much of their stacks is resident.
  *
- * Under the lock of the lists the structs of threads and fibers may be read, since each leaves its list before it is freed.
+ * Stacks are large and hardly touched: of the stacks of 2,000 sleeping threads, 2.0 GiB, 18.9 MiB were resident.
+ * So what malloc gives for a stack is no sample (rb_heap_sampler_stack_begins); threads and fibers are counted.
+ *
+ * *The lists* (thread_list.c).  A part of each struct is its place in a list: 24 bytes, no memory of ours.  It
+ * enters when it is made and leaves when its struct is freed; both take a mutex for a few stores.  Under that
+ * mutex the structs may be read, on any thread, without the GVL.
+ *
+ * *Where it was made* (creation_sites.c): path and line of its block, since `Thread.new` often stands in a
+ * library and the block in the application.  A block in C (Enumerator#next, rb_thread_create) has the Ruby line
+ * that called it.
+ *
+ * *What it does* (threads.c) is looked at when it is counted, so that a switch of threads or fibers costs nothing.
+ *
+ * *A census* (thread_list.c) goes through a list in batches of 64.  In between it leaves a mark of its own in the
+ * list and leaves the mutex; without the mutex it asks /proc/self/pagemap how much of each stack is resident.  So
+ * a thread that makes another one waits for 64 looks at most.  What is new meanwhile is not counted.  Several
+ * censuses may go on at once.
+ *
+ * *Ended.*  A thread keeps its VM stack until its object is collected; it counts as `ended`.  After a fork the
+ * parent's threads are such.  Stacks of ended fibers are kept by MRI for the next fiber, and stay resident until
+ * the kernel needs memory (MADV_FREE): they are in the account's `stacks`, and no fiber has them.
+ *
+ * Instructions (callgrind: 2,200 fibers less 200, 250 threads less 50): a fiber's life has 4,383 in place of
+ * 4,018, a thread's 95,650 in place of 94,815.
  */
 #include <stdbool.h>
 #include <stddef.h>

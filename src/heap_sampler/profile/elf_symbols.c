@@ -1,6 +1,9 @@
 /*
  * Functions of an ELF file: one pass over its symbol table, which looks for the
- * places whose names are wanted.
+ * places whose names are wanted.  So no list of all functions is made.  A place
+ * has the name of the symbol whose size covers it, never of the nearest one: a
+ * function that a stripped library does not export has no name.  C++ names are
+ * left as they are; the command heapsample demangles them.
  *
  * Addresses here are those that the file was linked for.  A place in the file
  * leads to one through the executable PT_LOAD segment that holds it, so that

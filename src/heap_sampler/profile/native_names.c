@@ -1,8 +1,14 @@
 /*
- * From a code address to the mapping, the file and the function: doc/design.md, "Native code by name".
+ * From a code address to the mapping (/proc/self/maps), the file and the function (elf_symbols.c).
  *
- * A reading takes what is remembered away, adds to it, and puts it back at its
- * end.  So two readings at a time share nothing, and a fork needs no lock.
+ * By now the path may lead to another file.  So the build id in the first mapped page, read through /proc/self/mem, is
+ * compared with the file's; where a file has none, device and inode decide.  If they differ there are no names.  Some
+ * file systems (btrfs, overlayfs) report another device to stat(2) than in maps: there only files with a build id have
+ * names.
+ *
+ * What was found stays for the next profile, by address, as long as no mapping of code changes.  Beyond PLACES_MAX or
+ * BYTES_MAX everything is looked up again.  A reading takes what is remembered away, adds to it, and puts it back at
+ * its end.  So two readings at a time share nothing, and a fork needs no lock.
  */
 #define _GNU_SOURCE 1           /* memmem */
 #include "heap_sampler/profile/native_names.h"
