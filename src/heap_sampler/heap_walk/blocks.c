@@ -67,8 +67,11 @@ local_variable_p(VALUE stack, VALUE object)
     return edge.kind != HS_EDGE_FIBER_LOCAL && edge.kind != HS_EDGE_THREAD_LOCAL;
 }
 
-/* Is the object of this number in a variable of code that runs, and nothing shows that it has been there for long?  An old object
- * shows that, but only objects with write barriers become old; or the old object or environment that leads there. */
+/* Is the object of this number in a variable of code that runs, and nothing shows that it has been there for long?
+ * An old object shows that (it has survived three GCs), but only objects with write barriers become old; or the old
+ * object or environment that leads there; or a fiber local or thread variable.  So an object without write barriers
+ * in a local variable of a method never gets an old block, which has survived four major GCs (profile/kept.c): the
+ * block is "(not reached)". */
 static bool
 fleeting_p(uint32_t number)
 {

@@ -1,4 +1,5 @@
-/* How many entries a container has, and which variable limits it: see heap_walk/edge.h. */
+/* How many entries a container has, and which variable limits it: see heap_walk/edge.h. The limit is an instance
+ * variable of the owner, known by its name, with a positive number; the number is in no profile. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/heap_walk/edge.h"

@@ -1,4 +1,21 @@
-/* When a heap walk begins by itself; see heap_walk/launch.h. */
+/*
+ * When a heap walk begins by itself; see heap_walk/launch.h.
+ *
+ * The share would often pay for a walk that shows nothing new, and then not for the walk that would.  So:
+ *
+ *   the first           as soon as the share pays for it within a minute: at once below 10 million slots (1%).  It
+ *                       has the entries that containers had at first
+ *   growth at one look  more is in use than at the last walk, by a 32nd and 16 MiB (malloc's limit: what young objects
+ *                       add before a GC).  Large heaps grow without a major GC for minutes, so this needs none
+ *   growth by majors    rb_hs_majors_rise_p: finds a slow leak in a small heap, and a leak after a peak
+ *   short of memory     two fifths of a cgroup's limit are used.  Above half, a process that has the cgroup alone would
+ *                       be refused, since its copy has no room
+ *
+ * These walks are on credit: one begins when all forced work before it is paid for, without its own price, since its
+ * child is nice.  What it cost delays the next walk, and no major GC.  So the share is exceeded by one walk at most.
+ * Profiles that the process writes and profiles for clients have a rule each: a walk for a client does not replace one
+ * in the files.
+ */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/heap_walk/launch.h"

@@ -12,6 +12,10 @@
  *     wait      Ruby code runs on                    in shared memory (retainers.h)
  *     end       what was found is checked
  *
+ * The copies of the samples and the fork are of one moment: they are made under the same hold of the VM lock, with a
+ * barrier, and of the sampler's lock (rb_hs_snapshot_begin).  The child reads these copies, and what it finds is by
+ * their position.  So the parts of a row add up to the row.  A GC that compacts is ended first.
+ *
  * The child calls neither malloc(3) nor what allocates objects, and runs no Ruby
  * code, but it calls the mark functions of extensions.  Where one of these hangs
  * or crashes, the child ends, and this process reports which it was.
@@ -23,8 +27,13 @@
  * the program writes meanwhile: at most all of its anonymous memory.  A walk
  * begins only if all of that fits into every cgroup above.  A walk that a person
  * requests begins with less, unless the kernel would end a whole cgroup at its
- * limit (memory.oom.group).  The child looks every few milliseconds how much is
- * left, and ends when that is less than a reserve.  After a walk that was killed,
+ * limit (memory.oom.group): it needs the tables, and one and a half times the
+ * reserve.  Its child is not nice then, since it has to end quickly.  The child
+ * looks every 10 ms how much is left (a signal handler, 0.2 ms of CPU time), and
+ * ends when that is less than the reserve: 32 MiB, and an eighth of the anonymous
+ * memory where not all fits.  While the kernel takes a child of 1,000 MiB apart, a
+ * program that does nothing but write copies 6 MiB (31 MiB from a nice child).
+ * After a walk that was killed,
  * or ended so, none begins by itself, in forked children either, until a walk that
  * a person requested has come to its end.
  *

@@ -6,6 +6,28 @@
  * where WORD or NAME may be missing, and PLACE is the code that the reference
  * is in, or the parent: its class, or what it is itself where it is a class, a
  * method or code.  A constant is its path, and a root has no PLACE.
+ *
+ *   class, module   Report::BADGES; @@all of class Report; @all of class Report; method label of class Badge;
+ *                   superclass of class Badge; modules included in Badge
+ *   any object      @label of Badge; finalizer of Badge; class of Badge
+ *   Struct, Data    label of Point
+ *   Array, Hash     [] of Array; shared memory of Array; {} key of Hash; {} value of Hash; default block of Hash
+ *   Proc, Binding   self of block in Badge#keep; locals outside of block in Badge#keep; code of ...
+ *   environment     local repo of Badge#keep; locals outside of block in Badge#keep; block argument of Badge#keep
+ *   method, code    block of method Badge#kept; literal of Badge#pattern; cached constant of ...; call cache of ...
+ *   thread, fiber   local repo of Badge#wait (with the line where it stands); self of ...; stack of ...;
+ *                   :x of the main thread; :x of a fiber; fiber storage of a fiber; value of Thread;
+ *                   thread variables of a thread (with the line of its block); of a pin C stack of Thread
+ *   others in C     name of Symbol; receiver of Enumerator; items of Thread::Queue; receiver of Method
+ *   extensions      data of Foo (foo/bar in foo.so)
+ *   roots           $badges; rb_cFoo in foo.so; variable in foo.so; (constants); (threads); (trap); (at_exit);
+ *                   (finalizer); (machine stack); (objects of C code); (cache of calls)
+ *
+ * The text of a key, a string or another value is in no name.  Names of variables, constants, methods, classes, types
+ * and files are; so is the key of a fiber local, which is a Symbol, and not that of a thread variable.
+ *
+ * Not known are the field of an extension's object, the C function that has a value on a machine stack, and the message
+ * of a Ractor.  src/test/ruby/test_heap_sampler_edges.rb names each reference of each object of a large program.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1

@@ -5,6 +5,10 @@
 /*
  * Loads the library that defines the methods in Ruby, and calls again. As method_missing it serves the methods of a
  * snapshot, so that no list of them is here. The library removes it and respond_to?, and redefines the others.
+ *
+ * This may raise Errno::EFAULT while another thread compacts, as any `require` or File.realpath of MRI may, with or
+ * without the sampler: they give stat(2) a text in its slot, without the GVL (rb_check_realpath_internal), and
+ * compaction protects heap pages for a while.
  */
 static VALUE
 load_and_call_again(int argc, VALUE *argv, VALUE self)
