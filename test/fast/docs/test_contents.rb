@@ -11,7 +11,7 @@ require_relative "../../check/docs/docs"
 # "What a profile contains" of SECURITY.md: each text of real profiles is of one of the kinds that it lists, and none is data.
 # The programs have planted data wherever a program has data, and names that are made from data.
 class ContentsTest < DocsTest
-  FORMAT = %w[format.md heap_sampler.proto design.md memory.md why.md].map { |page| Docs.read("doc/#{page}") }.join
+  FORMAT = %w[doc/format.md doc/heap_sampler.proto doc/memory.md doc/why.md src/heap_sampler/heap_walk/names.c].map { |path| Docs.read(path) }.join
 
   # PLANT begins what must not be there, NAMED a name that is made from data. ARGV: where the profile goes, and the names that there are.
   PROGRAM = <<~'RUBY'
