@@ -4,7 +4,7 @@
  * What the sampler asks of MRI's GC, and of structs that are private to one of its files: accessors of ours,
  * included at the end of these files.  internal/heap_sampler.h has what MRI calls.
  *
- * Contracts are those of heap_sampler/base/contract.h.
+ * heap_sampler/base/contract.h defines the contracts.
  */
 #include "internal/heap_sampler.h"
 
@@ -47,7 +47,7 @@ struct rb_heap_sampler_gc_counts {
     uint64_t objects;           /* allocated so far; with several Ractors, which count without a lock, a few less */
     uint64_t gc_ns;             /* CPU time of all of them so far */
     bool no_major;              /* GC is disabled, or major GCs are */
-    bool timed;                 /* false: nobody takes their time (GC.measure_total_time = false) */
+    bool timed;                 /* false: their time is not measured (GC.measure_total_time = false) */
     uint32_t heap_count;
     struct {
         uint32_t slot_size;
@@ -85,7 +85,7 @@ struct rb_heap_sampler_fiber {
 /* While it is in the list. Plain loads; [any] */
 void rb_heap_sampler_fiber_look(const struct rb_heap_sampler_alive *fiber, struct rb_heap_sampler_fiber *look);
 
-/* What a fiber refers to beside its stack; 0: nothing. Plain loads; [vm] */
+/* What a fiber refers to besides its stack; 0: nothing. Plain loads; [vm] */
 struct rb_fiber_struct;
 struct rb_heap_sampler_fiber_references {
     bool suspended;             /* it has begun, and does not run */

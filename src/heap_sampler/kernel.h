@@ -1,7 +1,7 @@
 #ifndef HEAP_SAMPLER_KERNEL_H
 #define HEAP_SAMPLER_KERNEL_H
 /*
- * All that stands above the wall may use of the kernel, beside base/: what memory/, heap_walk/, profile/, server/ and
+ * All that stands above the wall may use of the kernel, besides base/: what memory/, heap_walk/, profile/, server/ and
  * ruby/ read of its tables, and what they may ask it to do.  The kernel calls nothing of them.  tool/check-modules holds that.
  */
 #include "heap_sampler/process/process.h"

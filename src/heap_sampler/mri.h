@@ -21,7 +21,7 @@
  *     it once.
  *   - An environment that has moved to the heap leaves its object in place of its
  *     flags on the stack, where blocks may still look for it (vm_make_env_each).
- *   - sched.running is set to a thread by whoever hands over, or by that thread,
+ *   - sched.running is set to a thread by the thread that hands over, or by itself,
  *     never while the thread runs without the GVL.
  *   - Only sweeps free iseqs and method entries.
  *   - rb_postponed_job_trigger consists of atomic operations.
@@ -31,7 +31,7 @@
  *
  * ractor.c, thread.c, thread_pthread.c, thread_pthread_mn.c, thread_sync.c, cont.c (memory/threads.c)
  *   - A thread's struct is freed by thread_free alone, after rb_ractor_living_threads_insert
- *     had it; a fiber's by fiber_free.  Who is in a list has a Ractor.
+ *     had it; a fiber's by fiber_free.  A thread in a list has a Ractor.
  *   - A block for a Thread or a Fiber is in the struct before that.
  *   - th->status is THREAD_STOPPED while a time is waited for, and THREAD_STOPPED_FOREVER
  *     while another thread is; blocking_region_buffer is set without the GVL.
@@ -47,9 +47,9 @@
  * gc.c, vm.c, thread_sync.c (heap_walk/walk.c, roots.c, waiters.c)
  *   - rb_objspace_reachable_objects_from and _root run mark functions, allocate nothing, and may be called while
  *     marking or sweeping is unfinished, but not in a step of it.  Weak references do not come.
- *   - A heap page's slots are one behind the other from page->start; heap_pages.sorted is in the order of addresses.
- *   - RCLASS_CONST_TBL has all constants; ractor_mark alone refers to a thread that nobody else refers to.
- *   - Who waits for a Queue, SizedQueue, Thread or ConditionVariable without a time has THREAD_STOPPED_FOREVER, and that
+ *   - A heap page's slots are one behind the other from page->start; heap_pages.sorted is in the order of addresses. -
+ *   RCLASS_CONST_TBL has all constants; ractor_mark alone refers to a thread that nothing else refers to. - A thread
+ *   that waits for a Queue, SizedQueue, Thread or ConditionVariable without a time has THREAD_STOPPED_FOREVER, and that
  *     object as the self of one of its first frames; ConditionVariable#wait calls Mutex#sleep; th->locking_mutex is set
  *     while a Mutex is waited for.
  *   - A Mutex that is locked has the fiber that holds it, and a fiber its thread.  A thread that ends unlocks them.

@@ -6,7 +6,7 @@
  *
  * With --disable-heap-sampler each hook is an empty inline function: patched files call them without #if.
  *
- * Contracts are those of heap_sampler/base/contract.h.
+ * heap_sampler/base/contract.h defines the contracts.
  */
 #include "ruby/internal/config.h"
 #include <stdbool.h>
@@ -78,10 +78,10 @@ HOOK(void, rb_heap_sampler_on_take, (struct rb_heap_sampler_page * *table, uintp
  * the read barrier's signal handler. */
 HOOK(void, rb_heap_sampler_on_move, (struct rb_heap_sampler_page * from, unsigned int from_slot, struct rb_heap_sampler_page **to, uintptr_t to_body, const uintptr_t *to_mark_bits, unsigned int to_slot))
 
-/* A GC begins; the count of GCs is already that of this one. [gc] */
+/* A GC begins; the count of GCs is already up. [gc] */
 HOOK(void, rb_heap_sampler_on_gc_start, (bool full_mark))
 
-/* Marking is complete: mark bits tell the living, nothing is swept yet. [gc] */
+/* Marking is complete: mark bits show what is alive, nothing is swept yet. [gc] */
 HOOK(void, rb_heap_sampler_on_mark_end, (bool full_mark))
 /* The same for a major GC, afterwards. [gc] */
 HOOK(void, rb_heap_sampler_on_major_marked, (void))
@@ -89,7 +89,7 @@ HOOK(void, rb_heap_sampler_on_major_marked, (void))
 /* The sweep of a GC has ended. [gc] */
 HOOK(void, rb_heap_sampler_on_sweep_end, (void))
 
-/* Moving is complete: T_MOVED slots tell the new addresses. [gc] */
+/* Moving is complete: T_MOVED slots have the new addresses. [gc] */
 HOOK(void, rb_heap_sampler_on_update_references, (void))
 
 /* A heap page that has a table goes. [gc], or at the end of the process. */
@@ -102,7 +102,7 @@ HOOK(void, rb_heap_sampler_on_page_body, (uintptr_t body, size_t size, bool exis
 /* -- gc.c, vm_trace.c ------------------------------------------------------ */
 
 /* An object has its class and flags, and RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ
- * was set in ruby_vm_event_flags: tell listeners, if it is sampled. GC is
+ * was set in ruby_vm_event_flags: call listeners, if it is sampled. GC is
  * disabled. [vm] */
 HOOK(void, rb_heap_sampler_on_newobj, (VALUE object))
 /* vm_insnhelper.c: a frame is about to be pushed: of Ruby code, if it has an iseq. In check builds alone, which see that
@@ -144,7 +144,8 @@ HOOK(void, rb_heap_sampler_native_thread_ends, (void))
 HOOK(void, rb_heap_sampler_thread_begins, (struct rb_thread_struct * th))
 /* It runs now, on its own stack. */
 HOOK(void, rb_heap_sampler_thread_runs, (struct rb_thread_struct * th))
-/* It has ended, nobody refers to it any more, and its struct is about to be freed. [gc], or at the end of the process. */
+/* It has ended, nothing refers to it any more, and its struct is about to be freed. [gc], or at the end of the
+ * process. */
 HOOK(void, rb_heap_sampler_thread_goes, (struct rb_thread_struct * th))
 /* cont.c: a fiber was made that will run `proc`. [gvl] */
 HOOK(void, rb_heap_sampler_fiber_begins, (struct rb_heap_sampler_alive * fiber, VALUE proc))
@@ -175,8 +176,8 @@ HOOK(void, Init_heap_sampler, (void))
 /* True while slots are sampled: the one thing that allocation reads when off. */
 extern bool rb_heap_sampler_drawing;
 
-/* What a mark function says of the reference that it tells just now: may GC.compact move the object?  MAYBE: what stands there
- * may be no reference at all (a machine stack), so it must not. */
+/* What a mark function says about the reference that it passes on just now: may GC.compact move the object?  MAYBE:
+ * what stands there may be no reference at all (a machine stack), so it must not. */
 enum rb_heap_sampler_reference { RB_HEAP_SAMPLER_MOVABLE,
                                  RB_HEAP_SAMPLER_PINS,
                                  RB_HEAP_SAMPLER_MAYBE_PINS };

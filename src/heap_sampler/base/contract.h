@@ -76,7 +76,7 @@ hs_contract_write_p(void)       /* store/page_table.c has its address */
  * one rank it holds one at a time. Check builds assert this for our own locks.
  *
  *                        VM lock                 MRI's: the GVL, while there is one Ractor
- *     HS_LOCK_TABLES     the sampler's lock      base/locks.c: the tables of store/, except those of malloc
+ *     HS_LOCK_TABLES     the sampler's lock      base/locks.c: the tables of store/, except malloc's
  *     HS_LOCK_THREADS    `mutex`                 memory/thread_list.c: the lists of threads and fibers, whose structs it
  *                                                keeps from being freed
  *     HS_LOCK_STATE      `mutex`                 process/safe_point.c: the list of calls

@@ -141,7 +141,7 @@ first_node(struct hs_chains *chains, uint32_t number, uint32_t from)
 struct naming {
     struct hs_chains *chains;
     uint32_t node, parent;      /* the parent's, and its number */
-    uint32_t child;             /* the one that is wanted: it is not led to the parent any more */
+    uint32_t child;             /* the wanted object: it does not lead to the parent any more */
     struct hs_edge edge;        /* to that */
     bool found;
 };

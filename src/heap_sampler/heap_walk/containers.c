@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The Hash of a Set, which is written in Ruby. The IDs are those of set.rb and of prelude.rb. 0: it is no Set. */
+/* The Hash of a Set, which is written in Ruby. The IDs are from set.rb and prelude.rb. 0: it is no Set. */
 static VALUE
 hash_of_set(VALUE object)
 {

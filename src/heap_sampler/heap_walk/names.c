@@ -24,7 +24,7 @@
  *                   (finalizer); (machine stack); (objects of C code); (cache of calls)
  *
  * The text of a key, a string or another value is in no name.  Names of variables, constants, methods, classes, types
- * and files are; so is the key of a fiber local, which is a Symbol, and not that of a thread variable.
+ * and files are; so is the key of a fiber local, which is a Symbol.  The key of a thread variable is not.
  *
  * Not known are the field of an extension's object, the C function that has a value on a machine stack, and the message
  * of a Ractor.  src/test/ruby/test_heap_sampler_edges.rb names each reference of each object of a large program.

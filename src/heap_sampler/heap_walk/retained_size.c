@@ -3,7 +3,7 @@
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/heap_walk/walk.h"
 
-/* Of all bytes; and of those of a holder above it, from which on it is not listed by itself. */
+/* Shares: of all bytes, for a holder to be listed; of the bytes of a holder above it, from which on it is left out. */
 static const double least_share = 0.01, own_share = 0.9;
 
 /* -- which ------------------------------------------------------------------------------------ */

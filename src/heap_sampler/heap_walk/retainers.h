@@ -74,7 +74,7 @@ enum { HS_EDGE_TEXT_MAX = 512 };
 /* One reference by its name, as a node of the tree of chains. */
 struct hs_retainer {
     uint32_t parent;            /* a lower number; of a root its own */
-    uint32_t kind, name, klass, path;   /* texts; the kind is a word of edge.h, the class that of the object that is referred to */
+    uint32_t kind, name, klass, path;   /* texts; the kind is a word of edge.h, the class the referred object's */
     uint32_t line;
     uint32_t objects;           /* that are on chains, here */
     uint32_t folded;            /* of these, those that were folded into it */
@@ -90,8 +90,8 @@ struct hs_freed {
     double objects, space, variance;
 };
 
-/* What keeps GC.compact from moving an object: a node below HS_TOP_PINS, the reference by its name, and that of what has the
- * reference; or HS_TOP_NO_PIN twice. */
+/* What prevents GC.compact from moving an object: a node below HS_TOP_PINS, which is the reference by its name, and the
+ * node of the object that has the reference; or HS_TOP_NO_PIN twice. */
 struct hs_pin_nodes {
     uint32_t pin, holder;
 };

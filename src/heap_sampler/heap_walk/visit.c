@@ -11,7 +11,7 @@
  *
  * An object owns the blocks that rb_gc_obj_free frees with it.  A block that some
  * objects share (a method's definition) comes for each of them.  Not among them are
- * blocks behind that of an extension's object, what is in no object (symbols,
+ * blocks behind the block of an extension's object, what is in no object (symbols,
  * shapes, encodings), and stacks, which have an account of their own.
  */
 #include "heap_sampler/mri.h"
@@ -159,7 +159,7 @@ rb_hs_id_text(ID id)
     return (struct hs_text){RSTRING_PTR(name), (uint32_t)RSTRING_LEN(name)};
 }
 
-/* Those of a class are the same, and class variables are among them. */
+/* Instance variables of a class are stored alike, and class variables among them. */
 static int
 visit_variable_i(ID id, VALUE value, st_data_t data)
 {

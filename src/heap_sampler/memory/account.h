@@ -125,7 +125,7 @@ const struct hs_account *rb_hs_account_at_start(void);
 /* Texts are cut where they are longer, and empty where they are not known. */
 struct hs_who {
     uint64_t parent_id;
-    char title[128];            /* the one that it set, "puma: cluster worker 0"; else its program and script, "ruby app.rb" */
+    char title[128];            /* as the program set it, "puma: cluster worker 0"; else "ruby app.rb" */
     char directory[512];        /* its working directory */
     char gemfile[512];          /* the folder of the Gemfile that BUNDLE_GEMFILE named when it started */
     char host[65];              /* the machine's name, or the container's */

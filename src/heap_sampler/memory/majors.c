@@ -46,7 +46,8 @@ rb_hs_majors_add(struct hs_majors *majors, const struct hs_major *major)
     majors->added++;
 }
 
-/* Each heap has slots of twice the size.  Malloc's bytes are not known for each point: then those of the one before count. */
+/* Each heap has slots of twice the size.  Malloc's bytes are not known for each point: then the bytes of the point
+ * before count. */
 static uint64_t
 bytes_alive(const struct hs_majors *majors, uint32_t point)
 {

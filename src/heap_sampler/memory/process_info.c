@@ -5,7 +5,7 @@
  * arguments.  There Ruby writes the title that a program gives itself ($0 = …),
  * as one text; else it is the arguments, with a NUL behind each.  Arguments may
  * be secret, or program text, so only the program's name is taken of them; the
- * script's is the one that Ruby itself has.
+ * script's name comes from Ruby.
  */
 #include "heap_sampler/memory/account.h"
 #include "heap_sampler/base/proc.h"

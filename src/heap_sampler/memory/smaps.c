@@ -85,7 +85,7 @@ guard_p(const struct region *region)
         region->end - region->start <= HS_BODY_BYTES && rb_hs_next_body(region->start, region->end, true) == region->end;
 }
 
-/* A fiber has its VM stack beside the machine's, and a page for rounding. */
+/* A fiber has its VM stack next to the machine's, and a page for rounding. */
 static uint64_t
 ruby_stack_size(void)
 {

@@ -60,10 +60,10 @@ uint64_t rb_hs_next_body(uint64_t from, uint64_t to, bool wanted);
  *
  * Bit 56 of an entry of /proc/self/pagemap says that no other process maps this memory page (4 KiB, as a rule).  A
  * sample on such a page counts with its slot's size.  This shows which objects live on memory that is not shared any
- * more, and which of them were allocated there since the fork.  It does not show who wrote to the page.  Mark bits and
- * ages of objects are in malloc's memory, so a GC does not write to heap pages for them.  Where the parent has ended
- * nothing is reported: its pages are the child's alone without a write.  A page that the parent wrote to is not shared
- * either.
+ * more, and which of them were allocated there since the fork.  It does not show which code wrote to the page.  Mark
+ * bits and ages of objects are in malloc's memory, so a GC does not write to heap pages for them.  Where the parent has
+ * ended nothing is reported: its pages are the child's alone without a write.  A page that the parent wrote to is not
+ * shared either.
  *
  * [any] [free], unless a function has its own contract.
  */
@@ -123,7 +123,8 @@ struct hs_memory_room {
 };
 
 /* Is there a group, or the machine, with less than `some` bytes left?  Or with less than `all`, where the kernel would end
- * every process of a cgroup at once?  Then `room` is the one that has least.  In addition to the limit at which the kernel
+ * every process of a cgroup at once?  Then `room` is the group that has least.  In addition to the limit at which the
+ * kernel
  * kills, memory.high counts (the kernel delays processes there), and v1's limit of memory and swap.  Swap is no room. */
 bool rb_hs_memory_short_p(const char *root, uint64_t some, uint64_t all, struct hs_memory_room *room);
 

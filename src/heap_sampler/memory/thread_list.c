@@ -234,7 +234,7 @@ count_kind(struct counting *counting, enum hs_alive_kind kind, bool places)
     rb_hs_free(HS_MEM_SNAPSHOTS, counting->by_origin);
 }
 
-/* The paths are those of numbers that are held. */
+/* The numbers of these paths are held. */
 static void
 copy_paths(struct hs_census *census)
 {

@@ -26,8 +26,8 @@ block_at(const void *block)
     return (struct hs_stack_range){(uintptr_t)block, block ? malloc_usable_size((void *)block) : 0};
 }
 
-/* A thread of its own has its VM stack, and that of signals, from malloc; they are freed with its struct.  One of M:N has
- * both stacks in a mapping, the VM's below a guard page. */
+/* A thread of its own has its VM stack, and its signal stack, from malloc; they are freed with its struct.  One of
+ * M:N has both stacks in a mapping, the VM's below a guard page. */
 static void
 find_stacks(const rb_thread_t *th, struct hs_thread_look *look)
 {

@@ -146,7 +146,7 @@ read_name(const struct table *table, uint32_t at, char *name)
     return strlen(name);
 }
 
-/* Of a function's names the one that its callers use: write, not __write or __libc_write. */
+/* The name that callers use, where a function has several: write, not __write or __libc_write. */
 static bool
 better_p(const struct table *table, const struct hs_elf_function *function, const struct hs_elf_function *than)
 {
@@ -214,7 +214,7 @@ look_at_all(const struct table *table, struct hs_elf_place *places, uint32_t cou
     }
 }
 
-/* The table of symbols of this type, and that of their names. */
+/* The table of symbols of this type, and the table of their names. */
 static bool
 choose(struct table *table, uint32_t type)
 {

@@ -81,7 +81,7 @@ uint32_t rb_hs_mapping_of(const struct hs_profile *profile, uint64_t address);
 /* A row of a file: file_rows.c. */
 struct hs_file_row {
     const struct hs_row *row;
-    /* The number of a node, of the whole stack; from node_count on that of a frame; and behind these (evicted) alone. */
+    /* The number of a node, of the whole stack; from node_count on, of a frame; and behind these (evicted) alone. */
     uint64_t stack;
 };
 

@@ -1,6 +1,6 @@
 /*
  * What is known about a profile: the message Meta of a file (doc/heap_sampler.proto).  And the answers of the control
- * socket, which have parts of it, as JSON: whoever asks with a shell can read them.
+ * socket, which have parts of it, as JSON: a person with a shell can read them.
  *
  * Integers are written in full.  Times in nanoseconds lose their last digits
  * in a reader of JSON whose numbers are doubles; the two values that must not (they

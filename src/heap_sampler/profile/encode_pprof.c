@@ -43,10 +43,10 @@ enum {
     ROW_THREAD = 2,
     ROW_TYPE = 3,
     ROW_SLOT_SIZE = 4,
-    ROW_PART = 30               /* those of figures: HS_ROW_FIGURES */
+    ROW_PART = 30               /* for the figures: HS_ROW_FIGURES */
 };
 
-/* Mapping numbers: all Ruby code has the first, those of the profile follow. */
+/* Mapping numbers: all Ruby code has the first, the profile's mappings follow. */
 enum { NO_MAPPING = 0,
        RUBY_MAPPING = 1,
        FIRST_NATIVE_MAPPING = 2 };
@@ -188,7 +188,7 @@ hash_of_function(struct pprof *p, struct hs_text label, struct hs_text path)
     return hash_on(p, hash_on(p, hash_on(p, 0, label), (struct hs_text){"", 1}), path);
 }
 
-/* Of one more frame; where another frame has it, that of the next hash. */
+/* The address of one more frame; where another frame has it, the address of the next hash. */
 static uint64_t
 address_of(struct pprof *p, uint64_t function_hash, uint32_t line)
 {
@@ -251,8 +251,8 @@ location_of(struct pprof *p, uint32_t index)
     return p->location_of_frame[index];
 }
 
-/* Of a frame that the profile may not have. Then its function's number, which its location has too, is past those of all
- * frames. */
+/* Of a frame that the profile may not have. Then its function's number, which its location has too, is past the numbers
+ * of all frames. */
 static uint64_t
 location_of_other(struct pprof *p, enum other_frame other)
 {

@@ -1,5 +1,5 @@
 /*
- * The rows of a profile as a file has them: sorted, so that those of one sample are next to each other, and with the
+ * The rows of a profile as a file has them: sorted, so that rows of one sample are next to each other, and with the
  * stacks that are worth their room: doc/format.md has the rule by which others are cut to their line, below (evicted).
  * The callers of stacks of few samples are most of a file, and one sample says little about a caller.
  */

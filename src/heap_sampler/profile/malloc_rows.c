@@ -40,7 +40,7 @@ struct list {
 struct building {
     struct hs_profile *profile;
     const struct hs_malloc_copy *copy;
-    uint32_t labels;            /* text of label set 0; those of the others follow */
+    uint32_t labels;            /* text of label set 0; the texts of the others follow */
     struct named *named;        /* by stack; node UINT32_MAX: not yet */
     struct hs_native *native;   /* NULL: native frames stay without names */
     struct list texts;          /* by hash */
@@ -163,7 +163,7 @@ first_of_node(struct building *b, uint32_t number)
     return named->first;
 }
 
-/* Blocks and totals are those of the first stacks from here on. */
+/* Blocks and totals belong to the first stacks from here on. */
 static void
 join_stacks(struct building *b, struct hs_malloc_copy *copy)
 {

@@ -262,7 +262,7 @@ compare_addresses(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Those that have no place yet, sorted, each once; that of the interpreter, which is always wanted, among them. */
+/* Addresses that have no place yet, sorted, each once; among them the interpreter's, which is always wanted. */
 static uint32_t
 list_new(const struct hs_native *native, const uintptr_t *addresses, uint32_t count, uint64_t *list)
 {

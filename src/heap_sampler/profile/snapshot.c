@@ -17,7 +17,7 @@ struct hs_snapshot {
     unsigned flags;
     struct hs_profile *profile;
     struct hs_copies copies;
-    uint32_t labels;            /* text of label set 0; those of the others follow */
+    uint32_t labels;            /* text of label set 0; the texts of the others follow */
     struct hs_walk_child child;
     bool ok;
     bool asked;                 /* the child is to be waited for */

@@ -182,7 +182,7 @@ rename_to_new(int folder, const char *temporary, const char *name)
     return error;
 }
 
-/* The owner is that of the new file: some network file systems give all files to one user. */
+/* It belongs to the owner of the new file: some network file systems give all files to one user. */
 static int
 take_name(int folder, const char *temporary, const char *name, const struct stat *file, const struct hs_writing *writing)
 {
@@ -213,7 +213,7 @@ put_folder(const char *path, char folder[FOLDER_SIZE])
 }
 
 /* The folder of `path`: what is checked is what is written into. By itself (`writing`) the sampler takes none that another
- * user could empty, or lead elsewhere. Whom the folder's group is, its owner has decided. */
+ * user could empty, or lead elsewhere. The folder's owner has decided about its group. */
 static int
 open_folder(const char *path, const struct hs_writing *writing, int *fd)
 {

@@ -111,7 +111,7 @@ why_seconds(VALUE value)
  * With a block, the profile has what the block allocates, whether sampling is on or off. It
  * covers heap slots and, if malloc can be sampled, malloc. Each is sampled once in +interval+ bytes on
  * average. What the block raises is raised, and there is no profile. A block in a
- * Fiber that nobody resumes any more is profiled until that Fiber is collected.
+ * Fiber that is not resumed any more is profiled until that Fiber is collected.
  *
  * [interval] mean bytes between two samples, 1 to 2**40; only with a block
  * [threads]  +nil+ for the current thread alone, <tt>:all</tt> for every thread; only with a block
@@ -120,9 +120,9 @@ why_seconds(VALUE value)
  *            the default is +true+
  * [memsize]  +true+ asks each live sampled object for its size with its buffers
  *            (ObjectSpace.memsize_of), in steps that let other threads run
- * [why]      +true+, or the seconds that it may take (30), asks who keeps each live sample: a child process, which has a copy of this one's memory, walks the
- *            heap. Ruby code stands still while the kernel makes the child, and runs on meanwhile. Where there is no
- *            answer, the profile says why
+ * [why]      +true+, or the seconds that it may take (30), finds what retains each live sample: a child process, which
+ *            has a copy of this one's memory, walks the heap. Ruby code stands still while the kernel makes the
+ *            child, and runs on meanwhile. Where there is no answer, the profile has the reason
  *
  *   puts GC.sample_profile.report
  *   GC.sample_profile(interval: 4096) { work }.save("work.pb.gz")

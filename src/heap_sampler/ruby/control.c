@@ -64,7 +64,7 @@ stop_periodic_without_gvl(void)
  *
  * Starts to sample this process: every thread and Ractor, and every child that it forks.
  *
- * The settings are those of <tt>--heap-sample</tt> and RUBY_HEAP_SAMPLE, with an underscore for a
+ * The settings have the names of <tt>--heap-sample</tt> and RUBY_HEAP_SAMPLE, with an underscore for a
  * hyphen. A value may be written as there: <tt>interval: "64k"</tt>. A setting that is not given is
  * as <tt>--heap-sample</tt>, RUBYOPT and RUBY_HEAP_SAMPLE say, or as in the line above. What an
  * earlier start was given is forgotten. If Ruby was started with sampling on, <tt>every=</tt> and
@@ -78,7 +78,7 @@ stop_periodic_without_gvl(void)
  *
  * [interval]    mean bytes of heap slots between two samples, 1 to 2**40; <tt>"auto"</tt>, the default: as many as
  *               0.2% of the CPU time pays for
- * [max_samples] the most live samples of slots to hold, together with those of profiled blocks of Ruby.
+ * [max_samples] the most live samples of slots to hold, together with the samples of profiled blocks of Ruby.
  *               Where there would be more, the interval of whatever holds the most, this or a block,
  *               doubles. +nil+: no cap
  * [seed]        an Integer: take the same samples in each run of a deterministic program
@@ -163,7 +163,7 @@ s_running_p(VALUE klass)
  *
  * [:running, :sessions] whether sampling is on; how many samplings there are, with profiled blocks
  * [:listeners] how many profilers listen, by the C API (ruby/heap_sampler.h)
- * [:listener_errors, :listener_missed] exceptions that left their functions; what there was no room to tell them
+ * [:listener_errors, :listener_missed] exceptions that left their functions; events for which there was no room
  * [:interval, :first_interval] mean bytes between two samples of slots, now and at the start; or +nil+
  * [:interval_auto] whether it is what the budget pays for
  * [:max_samples] as in GC::SampleProfile.start; or +nil+
@@ -172,14 +172,14 @@ s_running_p(VALUE klass)
  * [:label_sets, :label_sets_refused] label sets that there are; how often there was no room for one more
  * [:marks] marks of the GC that the sampler has seen
  * [:malloc]
- *   <tt>:on</tt>; <tt>:standby</tt>, GC::SampleProfile.start would begin; <tt>:off</tt>, nobody asked for
- *   it; or <tt>:missing</tt>
+ *   <tt>:on</tt>; <tt>:standby</tt>, GC::SampleProfile.start would begin; <tt>:off</tt>, no setting asks
+ *   for it; or <tt>:missing</tt>
  * [:malloc_missing] a String: what is missing and which setting gives it; or +nil+
  * [:malloc_allocator] the name and version of malloc(3)
  * [:malloc_interval] mean bytes between two samples of malloc; or +nil+
  * [:malloc_interval_auto] whether it is what the budget pays for
  * [:malloc_samples_taken, :malloc_samples_in_gc, :malloc_samples_without_gvl]
- *   samples of malloc ever taken; those of them during GC; those of them on a thread without the GVL
+ *   samples of malloc ever taken; how many of them during GC; how many on a thread without the GVL
  * [:malloc_live_samples, :malloc_stacks, :malloc_stacks_pending]
  *   blocks that are held; their stacks; the stacks that have no names yet
  * [:dropped_samples, :dropped_stacks, :dropped_frames, :dropped_texts, :dropped_classes, :dropped_moves]

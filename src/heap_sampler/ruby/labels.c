@@ -37,7 +37,7 @@ line_behind(char *line)
     return (char *)memchr(line, '\n', KEY_MAX + VALUE_MAX + 2) + 1;
 }
 
-/* Adds a label, or puts it in the place of the one that has its key. An empty value takes that off. */
+/* Adds a label, or replaces the label of this key. An empty value removes that. */
 static void
 put_one(struct labels *labels, const char *key, size_t key_len, const char *value, size_t value_len)
 {
@@ -186,7 +186,7 @@ go_back(VALUE number)
  * Returns what the block returns. Samples of slots and of malloc have the labels; reports group
  * by them (<tt>by: "label:controller"</tt>) and filter by them.
  *
- * A label says who allocated an object, not who keeps it. Labels are a fiber's: a Fiber, a Thread
+ * A label shows which code allocated an object, not what retains it. Labels are a fiber's: a Fiber, a Thread
  * or a Ractor that is made in the block has them too, for as long as it lives. A name has up to 64
  * bytes, a value up to 128 (a longer one is cut); a value is a String, a Symbol or an Integer, and
  * +nil+ takes the label off. There are up to 8 at a time. Texts are copied: no object is kept.

@@ -98,7 +98,7 @@ free_census(VALUE data)
  * [:slots_live]      heap slots that are allocated and not yet swept
  * [:slots_free]      the rest of the heap pages: free slots and page headers
  * [:malloc_live]     memory that callers of malloc(3) use: buffers of strings, arrays and hashes, C libraries
- * [:malloc_waste]    memory that malloc(3) holds and nobody uses: fragmentation and caches
+ * [:malloc_waste]    memory that malloc(3) holds and no code uses: fragmentation and caches
  * [:malloc_metadata] jemalloc's own memory; 0 with another malloc
  * [:stacks]          stacks of threads and fibers, those for Ruby's own frames included
  * [:code_and_files]  the program, its libraries, and other mapped files
@@ -109,7 +109,7 @@ free_census(VALUE data)
  * Memory that was allocated and never touched is not resident, so no field counts it. A thread
  * that maps memory meanwhile may wait, some 10 ms for each resident gigabyte.
  *
- * More fields stand beside the sum:
+ * More fields are not part of the sum:
  *
  * [:pss]       like +:rss+, but a page that several processes share counts in parts
  * [:allocator] the name and version of malloc(3), a String

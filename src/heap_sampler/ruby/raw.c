@@ -156,7 +156,7 @@ profile_raw(VALUE self)
  *   profile.raw_samples -> array
  *
  * Returns the live samples as arrays: id, node, texts of class and type, slot size, weight, GC
- * count at birth, age in GCs, memsize or +nil+, young or not, thread. It is internal: the arrays
+ * count at allocation, age in GCs, memsize or +nil+, young or not, thread. It is internal: the arrays
  * may change. #samples returns the same as objects.
  */
 static VALUE

@@ -5,7 +5,7 @@
  * nothing more.  Only a new one is copied and has its frames named, which
  * reads iseqs and method entries and allocates no Ruby object.
  *
- * Frames are those of Thread.each_caller_location and Exception#backtrace: C
+ * Frames are as in Thread.each_caller_location and Exception#backtrace: C
  * methods, methods written in Ruby with `Primitive.attr! :c_trace` and those
  * of <internal: files carry their caller's file and line; a rescue or ensure
  * frame stands for its method.  If several classes share a block or an iseq

@@ -48,7 +48,7 @@ enum { HS_LABEL_MAX = 512 };    /* bytes; longer labels are cut, and have no NUL
 
 /* Into `buffer`, which has room for HS_LABEL_MAX; they return the length. */
 size_t rb_hs_label_of_method(char *buffer, const struct rb_callable_method_entry_struct *me);
-/* `me` is that of the frame or environment: it says the class.  NULL: not known. */
+/* `me` is the method entry of the frame or environment, which has the class.  NULL: not known. */
 size_t rb_hs_label_of_code(char *buffer, const struct rb_iseq_struct *iseq, const struct rb_callable_method_entry_struct *me);
 
 /* pc as in a control frame; NULL: where the code begins. */

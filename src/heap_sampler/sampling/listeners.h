@@ -29,7 +29,7 @@ rb_event_flag_t rb_hs_listeners_event_flag(void);
 struct hs_listener_call {
     struct hs_listener_call *outer;     /* of this thread or another */
     const rb_thread_t *th;
-    struct hs_text_bytes *names;        /* held: those of frames that it asks for */
+    struct hs_text_bytes *names;        /* held: names of frames that it asks for */
 };
 /* [gvl] */
 void rb_hs_listener_call_begin(struct hs_listener_call *call);

@@ -47,7 +47,7 @@
 extern VALUE rb_vm_exec(rb_execution_context_t *ec);      /* vm.c, in no header */
 
 /* The thread-local variables of the hook must not be allocated when first
- * used, as those of a library may be. */
+ * used, as a library's may be. */
 #define HOOK_LOCAL static _Thread_local __attribute__((tls_model("initial-exec")))
 
 HOOK_LOCAL bool ruby_has_left;  /* this native thread has run its Ruby thread to the end */
@@ -388,7 +388,7 @@ rb_hs_malloc_boot(bool wanted)
     if (!wanted) rb_hs_malloc_stop(HS_MAIN);
 }
 
-/* -- telling ------------------------------------------------------------------------------- */
+/* -- reports ------------------------------------------------------------------------------- */
 
 static const char *
 why_missing(void)

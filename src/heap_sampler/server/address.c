@@ -14,8 +14,8 @@
 
 enum { BACKLOG = 64 };
 
-/* Field 22 of /proc/self/stat: clock ticks from the start of the machine to that of the process. "comm" may hold blanks and
- * parentheses: fields are counted after its last one. */
+/* Field 22 of /proc/self/stat: clock ticks from the start of the machine to the start of the process. "comm" may hold
+ * blanks and parentheses: fields are counted after its last one. */
 static bool
 start_ticks(unsigned long long *ticks)
 {

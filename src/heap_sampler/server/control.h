@@ -2,7 +2,7 @@
 #define HEAP_SAMPLER_SERVER_CONTROL_H
 /*
  * Sampling of this process starts, changes and stops: for GC::SampleProfile, and
- * for a client of the socket.  The settings are texts, those of RUBY_HEAP_SAMPLE.
+ * for a client of the socket.  The settings are texts, as in RUBY_HEAP_SAMPLE.
  *
  * Nothing here raises, runs Ruby code or lets go of the GVL, so that a thread of
  * the application can be borrowed for it (process/process.h).  What takes time comes

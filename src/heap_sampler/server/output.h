@@ -30,7 +30,7 @@ struct hs_output {
     uint64_t samples;
 };
 
-/* The folder of now is that of relative outputs; the first call counts. [gvl] */
+/* Relative outputs belong to the working directory of now; the first call counts. [gvl] */
 void rb_hs_note_start_folder(void);
 /* Warns of what is wrong with the settings of files, before the first is written. [gvl] */
 void rb_hs_output_check(void);

@@ -58,7 +58,7 @@ int rb_hs_within(void (*function)(void), uint64_t gvl_ms, uint64_t until_ns, int
 void rb_hs_periodic_boot(void (*wake)(void));
 /* Profiles are made from now on, if the settings want any. One that is still being made from before is left alone. [any] */
 void rb_hs_periodic_start(void);
-/* No profile begins, and the one that is being made hurries. [any] */
+/* No profile begins, and a profile that is being made hurries. [any] */
 bool rb_hs_periodic_halted_p(void);
 /* From here on. false: one is being made. [any] */
 bool rb_hs_periodic_halt(void);

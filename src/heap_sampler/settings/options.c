@@ -403,7 +403,7 @@ rb_hs_options_parse(struct hs_options *options, const char *text, char *error, s
 
     if (!text) return true;
     struct hs_text rest = hs_text_of(text);
-    /* `off` wherever it stands is not undone by a setting beside it: putting
+    /* `off` wherever it stands is not undone by another setting: putting
      * "off," in front of what a variable holds must switch off. */
     copy.files.on = rest.len > 0;
     for (bool more = rest.len > 0; more;) {

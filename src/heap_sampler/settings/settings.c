@@ -9,8 +9,8 @@
 struct hs_options rb_hs_options;
 struct hs_files rb_hs_files;
 
-/* Bad settings end a Ruby that was given them on its command line. Those of the environment may be meant for every program
- * of a machine: there the program is worth more than its profile. */
+/* Bad settings end a Ruby that was given them on its command line. Settings of the environment may be meant for every
+ * program of a machine: there the program is worth more than its profile. */
 void
 rb_hs_settings_read(const char *text, const char *from, bool environment)
 {

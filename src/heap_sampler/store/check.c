@@ -1,11 +1,12 @@
 /*
  * See store/check.h.
  *
- * Records are compared with the heap by what the GC itself says of a slot, and
- * the other way round: the GC tells which pages hold tables.
+ * Records are compared with what the GC has about their slots, and the GC's list
+ * of pages with tables is compared with ours.
  *
- * A check reads heap slots, so it does not hold the sampler's lock: who holds
- * the VM lock, with no other Ractor allocating, is the only writer.
+ * A check reads heap slots, so it does not hold the sampler's lock: the
+ * thread that holds the VM lock, while no other Ractor allocates, is the only
+ * writer.
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/store/check.h"
@@ -88,8 +89,8 @@ check_sites(const struct hs_store *store)
     }
 }
 
-/* A record may go without having died, never come without having been born;
- * but births that there was no memory to count are missing. */
+/* A record may go without a counted free, but never come without a counted
+ * allocation; allocations that there was no memory to count are missing. */
 static void
 check_totals(const struct hs_store *store, int s, const uint64_t *living)
 {
@@ -149,7 +150,7 @@ rb_hs_check_tables(void)
 
 /* -- records and the heap ------------------------------------------------------- */
 
-/* A slot that ASan holds to be free tells no type. */
+/* A slot that ASan takes to be free has no type. */
 static enum ruby_value_type
 type_in_slot(VALUE object)
 {

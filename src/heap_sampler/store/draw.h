@@ -11,7 +11,7 @@
  *
  * whatever happened in the slots before.  At T = 512 KiB a slot of 40 bytes is
  * sampled once in 13,108 times, one of 640 bytes once in 820; at T = 1 every
- * slot is (p differs from 1 by less than a double can tell).  A sample stands
+ * slot is (p differs from 1 by less than a double can show).  A sample stands
  * for w = 1/p slots.  With I = 1 if a slot is sampled, else 0, E[I*w] = 1 and
  * Var[I*w] = w - 1 (both are one line of algebra on a Bernoulli variable), so
  * sums of w and w*S are unbiased, and their variances are estimated without

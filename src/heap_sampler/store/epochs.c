@@ -80,7 +80,7 @@ rb_hs_lengthen(struct hs_epochs *epochs, float longest, hs_session_set *sessions
         longer[s] = further ? was->interval[s] : wanted->interval[s];
     }
     /* It is of the epoch alone, not of the record, which one it becomes: whether there is memory for
-     * that must not depend on whether the record is kept, nor by whom. */
+     * that must not depend on whether a session keeps the record, nor on which. */
     uint32_t number = rb_hs_epoch_of(epochs, longer);
     if (number == UINT32_MAX) return true;
     hs_session_set keepers = rb_hs_keepers(longer, *sessions, longest);

@@ -9,9 +9,9 @@
  *
  *     longest = -S / ln(1 - u * p(S, D))      so that      P(longest >= T) = p(S, T) / p(S, D)
  *
- * This one number decides for all sessions, at birth and each time an interval
- * gets longer.  So each session's samples are as if it were alone, those of a
- * long interval are among those of a shorter one, and no chance is taken twice.
+ * This one number decides for all sessions, at the allocation and each time an interval
+ * gets longer.  So each session's samples are as if it were alone, samples of a
+ * long interval are among the samples of a shorter one, and no chance is taken twice.
  *
  * What the number allows is one thing, what a session asked for another: it
  * keeps a record *at* an interval, which says what the record stands for.  The
@@ -19,8 +19,8 @@
  *
  *     time ------------------------------------------------------------>
  *     T of the session        64k        | 1k           | 2k (the cap)
- *     born at 64k             kept at 64k, and so on: a finer T changes nothing
- *     born at 1k                           kept at 1k   | at 2k, or dropped
+ *     drawn at 64k            kept at 64k, and so on: a finer T changes nothing
+ *     drawn at 1k                          kept at 1k   | at 2k, or dropped
  *
  * The interval that a session keeps a record at only ever gets longer.
  *
@@ -32,7 +32,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/store/draw.h"
 
-/* Who keeps samples: profiles, and listeners (sampling/listeners.h), each at an interval of its own. */
+/* What keeps samples: profiles, and listeners (sampling/listeners.h), each at an interval of its own. */
 enum { HS_SESSIONS = 16,        /* bits of a record's sessions */
        HS_PROFILES = 8 };       /* the first of them; the others are listeners' */
 typedef uint16_t hs_session_set;        /* bit s: session s */
@@ -50,7 +50,7 @@ struct hs_epochs {
     enum hs_memory_use use;
     struct hs_epoch *list;
     uint32_t count, capacity;
-    uint32_t current;           /* of what is born now; there is one after the first rb_hs_epoch_enter */
+    uint32_t current;           /* of what is allocated now; there is one after the first rb_hs_epoch_enter */
 };
 
 /* The longest interval at which what was drawn at `drawn_at` is a sample. */
@@ -69,7 +69,7 @@ bool rb_hs_epoch_enter(struct hs_epochs *epochs, const uint64_t interval[HS_SESS
 
 /* A record of `*epoch` is to be kept at the current intervals by the sessions
  * that have it, or at the longer ones that it is kept at already.  `*sessions`
- * become those that still keep it, `*epoch` the one that says at what.
+ * become the sessions that still keep it, `*epoch` the epoch of their intervals.
  *
  * false: none of them keeps it; nothing is changed, the owner drops the record.
  *
@@ -78,7 +78,7 @@ bool rb_hs_epoch_enter(struct hs_epochs *epochs, const uint64_t interval[HS_SESS
  * each stands for is right. */
 bool rb_hs_lengthen(struct hs_epochs *epochs, float longest, hs_session_set *sessions, uint32_t *epoch);
 
-/* Those of the sessions whose interval is another one in the other epoch. */
+/* The sessions whose intervals in the two epochs differ. */
 hs_session_set rb_hs_epochs_differ(const struct hs_epochs *epochs, uint32_t one, uint32_t other, hs_session_set sessions);
 
 #endif

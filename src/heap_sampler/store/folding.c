@@ -107,7 +107,7 @@ significant_bits(uint64_t number)
     return number ? 64 - (unsigned)__builtin_clzll(number) : 0;
 }
 
-/* Those of the dead that have allocated most often keep their names, since they will again; never all that have once, or none
+/* Dead sites that have allocated most often keep their names, since they will again; never all that have once, or none
  * would be folded. */
 static void
 spare_some(struct folding *folding)
@@ -425,7 +425,7 @@ rb_hs_forget_the_dead(void)
     fold((struct how){.stores = BOTH, .coarse = BOTH});
     rb_hs_malloc_unlock();
     make_room_for_names();
-    rb_hs_stack_drops.stacks = dropped;         /* nothing that anybody would have seen */
+    rb_hs_stack_drops.stacks = dropped;         /* no profile would have shown it */
 }
 
 /* -- before a stack is resolved ---------------------------------------------------- */

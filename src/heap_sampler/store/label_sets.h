@@ -1,7 +1,7 @@
 #ifndef HEAP_SAMPLER_STORE_LABEL_SETS_H
 #define HEAP_SAMPLER_STORE_LABEL_SETS_H
 /*
- * Labels say for whom a program works just now: controller=orders, tenant=acme.
+ * Labels say what a program works on just now: controller=orders, tenant=acme.
  * A fiber has the number of a label set (ec->heap_sampler_labels), and so has each site.  The two bytes are where
  * rb_execution_context_t has padding, so the struct is no larger.
  *

@@ -356,7 +356,7 @@ rb_hs_malloc_seed(uint64_t seed)
     rb_hs_malloc_unlock();
 }
 
-/* -- births and deaths ---------------------------------------------------------------------- */
+/* -- allocations and frees ---------------------------------------------------------------------- */
 
 /* At a safe point, soon: an interrupt for each of them would cost more than the call. */
 static void

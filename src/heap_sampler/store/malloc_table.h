@@ -19,7 +19,7 @@
  * freed.
  *
  * Sites that turn out to be the same become one, with the sums of their blocks and totals.  A stack is found by a key
- * made of addresses, which is forgotten when code dies or moves; the next sample of the same place is a raw site
+ * made of addresses, which is forgotten when code is freed or moves; the next sample of the same place is a raw site
  * again.  So allocations and frees never fall while a session goes on.
  *
  * [malloc], under a mutex of its own (base/contract.h).  Its holder takes no other lock and reads no heap slot.  Own

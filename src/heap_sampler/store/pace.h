@@ -36,7 +36,8 @@
 #define HS_PACE_LONGEST (UINT64_C(512) << 10)
 #define HS_PACE_SHORTEST (UINT64_C(16) << 10)
 
-/* The share of the CPU time that samples of malloc may cost. Those of slots may cost as much, and what malloc leaves of its. */
+/* The share of the CPU time that samples of malloc may cost. Samples of slots may cost as much, and what malloc
+ * leaves of its. */
 #define HS_PACE_BUDGET 0.001
 /* What samples may hold, bytes: of slots and malloc together. From half of it on the shortest interval gets longer. */
 #define HS_PACE_BYTES ((size_t)4 << 20)

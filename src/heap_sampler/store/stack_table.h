@@ -65,8 +65,8 @@ extern struct hs_stack_drops rb_hs_stack_drops;
 uint32_t rb_hs_nodes_max(void);
 
 /* The key of a whole stack: a hash that the walk over the frames adds up, leaf first.
- * One word tells a frame: a pc lies in the code of one living iseq only, and
- * the map is emptied when one dies. Two polynomials, the second over words with
+ * One word identifies a frame: a pc lies in the code of one living iseq only, and
+ * the map is emptied when one is freed. Two polynomials, the second over words with
  * their halves swapped, since the low bits of a sum know nothing of the high. */
 struct hs_stack_hash {
     uint64_t a, b;

@@ -96,7 +96,7 @@ largest_session(const struct hs_store *store)
     return largest;
 }
 
-/* The session with the most samples takes fewer: a dense block must not make the long session beside it coarse. One
+/* The session with the most samples takes fewer: a dense block must not make the long session next to it coarse. One
  * doubling leaves it a little over half, since p(2T)/p(T) does; more are needed where p is near 1, or where other sessions
  * have the same samples. Sums stay unbiased, however few samples are left: at each step these count for the others. */
 void

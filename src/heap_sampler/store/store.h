@@ -52,7 +52,7 @@ struct hs_limits {
 /* A sample. */
 struct hs_record {
     uint16_t slot : 14;         /* of slots: index of the object's mark bit */
-    bool young : 1;             /* of slots: no mark has ended since its birth */
+    bool young : 1;             /* of slots: no mark has ended since its allocation */
     bool pinned : 1;            /* of slots: the last major GC that looked found that compaction must not move it */
     hs_session_set sessions;    /* that keep this sample */
     uint32_t site;              /* where it was allocated */
@@ -63,7 +63,7 @@ struct hs_record {
     uint64_t id;                /* its serial number in its store */
 };
 
-/* Where a sample was allocated, as what, and for whom. */
+/* Where a sample was allocated, as what, and with which labels. */
 struct hs_site {
     uint32_t node;              /* of the tree; of malloc also HS_NODE_RAW + the number of a stack without names */
     uint32_t what;              /* of slots: the class; of malloc: the native frames; or HS_NO_CLASS */
@@ -116,7 +116,7 @@ struct hs_store {
     struct hs_epochs epochs;
     struct hs_site *sites;
     uint32_t site_count, site_capacity;
-    struct hs_map by_key;       /* sites; its memory is that of totals and epochs, too */
+    struct hs_map by_key;       /* sites; its memory counts as totals, like the memory of epochs */
     uint64_t next_id;           /* atomic: of slots it is drawn with [vm] alone, and checked with the lock alone */
     uint64_t dropped;           /* samples that found no memory, ever */
 

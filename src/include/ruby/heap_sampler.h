@@ -5,7 +5,7 @@
  * @brief      Sampled allocations, for profilers.
  *
  * Ruby samples what it allocates, slots of its heap and blocks of malloc alike.
- * A *listener* is called for samples: for each birth, and for what becomes of
+ * A *listener* is called for samples: for each allocation, and for what becomes of
  * the sample later.  Allocations that are no samples cost nothing, and a sample
  * says how many allocations it stands for, so that sums are unbiased:
  *
@@ -72,7 +72,7 @@ RBIMPL_SYMBOL_EXPORT_BEGIN()
 #define RUBY_HEAP_SAMPLER_INTERVAL_MAX (UINT64_C(1) << 30)
 
 /**
- * The event of a sampled allocation, beside #RUBY_INTERNAL_EVENT_NEWOBJ: for
+ * The event of a sampled allocation, next to #RUBY_INTERNAL_EVENT_NEWOBJ: for
  * rb_tracepoint_new().  rb_tracearg_object() is the object, and
  * rb_heap_sampler_tracearg() says the rest.  All trace points of this event
  * together are one listener.
@@ -105,7 +105,7 @@ typedef struct {
      *  slot: what the VM wanted of the GC, which is the header of the object
      *  and what is embedded in it (the characters of a short string, the
      *  instance variables that its class is known to have).  What the object
-     *  gets from malloc later is not in it, and nobody knows it yet. */
+     *  gets from malloc later is not in it, and not known yet. */
     uint64_t size;
     /** Bytes that it takes: of its slot, or of malloc's size class. */
     uint64_t slot_size;
@@ -124,7 +124,7 @@ typedef struct {
     uint32_t labels;
     /** Its stack: for rb_heap_sampler_stack_frames().  0: none of Ruby's. */
     uint64_t stack;
-    /** GC.count at its birth. */
+    /** GC.count at its allocation. */
     uint64_t gc_count;
 } rb_heap_sampler_allocation_t;
 
@@ -134,7 +134,7 @@ typedef enum {
     RB_HEAP_SAMPLER_DIED = 0,
     /** It is not followed any more, dead or alive: there were too many samples.
      *  An `INTERVAL` that follows makes up for it.  (Without memory for an
-     *  object's new place it is told alone.) */
+     *  object's new place it comes alone.) */
     RB_HEAP_SAMPLER_FORGOTTEN = 1,
     /** GC.compact has moved it; `value` is the address that it had then. */
     RB_HEAP_SAMPLER_MOVED = 2,
@@ -184,7 +184,7 @@ typedef struct {
     void (*malloced)(const rb_heap_sampler_allocation_t *allocations, size_t count, void *data);
     /**
      * What became of samples, oldest first.  It is called as `malloced`, after
-     * the births of all that it names, at the first safe point after a mark.
+     * the allocations of all that it names, at the first safe point after a mark.
      * Samples of a listener without this function are not followed: they take
      * no memory, and there are never too many of them.
      */
@@ -215,10 +215,10 @@ typedef struct {
  * as Interrupt, SystemExit and Thread#kill, take effect at the thread's next
  * safe point.
  *
- * A forked child inherits the listeners, what they follow, and what they have
- * not been told yet; ids go on from those of the parent, so that a child and
- * its parent give the same ids to different samples.  Who does not want to
- * listen in children says rb_heap_sampler_unlisten() there.
+ * A forked child inherits the listeners, what they follow, and the events that
+ * wait for them; ids go on from the parent's, so that a child and its parent give
+ * the same ids to different samples.  A listener that does not want to listen in
+ * children calls rb_heap_sampler_unlisten() there.
  *
  * @param[in]  type  Copied.
  * @param[in]  data  Passed to its functions.  It is not marked.
@@ -248,15 +248,15 @@ bool rb_heap_sampler_unlisten(rb_heap_sampler_listener_t listener);
 uint64_t rb_heap_sampler_interval(rb_heap_sampler_listener_t listener, rb_heap_sampler_memory_t memory);
 
 /**
- * Tells all listeners now what waits for a safe point.  For the end of a
- * measurement: say GC.start, then this.
+ * Calls all listeners now for what waits for a safe point.  For the end of a
+ * measurement: call GC.start, then this.
  *
  * @pre        With the GVL.  In a call it does nothing.
  */
 void rb_heap_sampler_flush(void);
 
 /**
- * How many events no listener could be told of since the process began: for want
+ * How many events no listener was called for since the process began: for want
  * of memory, or of machine stack, where the program is within 16 KiB of its end.
  *
  * @pre        With the GVL; also in a call.
@@ -268,7 +268,7 @@ uint64_t rb_heap_sampler_missed(void);
  *
  * Numbers of stacks are good for comparing: two samples with one number have
  * one stack.  They may be renumbered when there are very many stacks, so ask
- * for the frames in the call that tells the number.
+ * for the frames in the call that has the number.
  *
  * @param[in]   stack   rb_heap_sampler_allocation_t::stack.
  * @param[out]  frames  Room for `most` of them.  May be NULL if `most` is 0.
