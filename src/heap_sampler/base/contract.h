@@ -86,10 +86,10 @@ hs_contract_write_p(void)       /* store/page_table.c has its address */
  *     HS_LOCK_MALLOC     the malloc mutex        store/malloc_table.c: malloc's blocks
  *                        jemalloc's locks
  *
- * *The sampler's lock*: a thread that writes to the tables holds the VM lock as well, so that code which
- * holds the VM lock may read them without this one. A thread without the GVL only reads, and holds this
- * lock. Its holder reads no Ruby heap slot (the page may be protected by compaction, and the handler of the
- * read barrier takes this lock), raises nothing, allocates no Ruby object and calls no xmalloc, which may
+ * *The sampler's lock*: a thread that writes to the tables holds the VM lock as well.  So code that holds
+ * the VM lock may read them without this one.  A thread without the GVL only reads, and holds this lock.
+ * Its holder reads no Ruby heap slot: compaction may protect the page, and the handler of the read
+ * barrier takes this lock.  It raises nothing, allocates no Ruby object and calls no xmalloc, which may
  * start a GC.
  *
  * *The malloc mutex* is taken inside malloc(3), on any thread, at any moment. *The lock of the lists* is

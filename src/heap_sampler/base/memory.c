@@ -1,7 +1,7 @@
 /*
  * The sampler's own memory: malloc(3) with a small header in front of each
- * block that remembers its size, so that the accounts need no size at the
- * time of freeing.  No MRI header: this file is tested alone.
+ * block, which has its size.  So freeing needs no size.  No MRI header: this
+ * file is tested alone.
  */
 #include "heap_sampler/base/memory.h"
 

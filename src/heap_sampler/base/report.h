@@ -40,10 +40,10 @@ void rb_hs_unguard_signals(const struct hs_signal_guard *guard);
 /*
  * Each thread of ours has a descriptor table of its own, by close_range(CLOSE_RANGE_UNSHARE) or unshare(2): a
  * program may close all descriptors, as daemons do, and use their numbers again.  With a table of its own the
- * thread cannot touch a descriptor of the program, nor the program one of ours, and fork copies none of them.
- * The kernel closes the table when the thread ends.  The other design was to check the inode before each use.
- * That leaves a moment between the check and the use, and the program still hands our descriptors to its
- * children.
+ * thread cannot touch a descriptor of the program, nor the program one of ours.  fork copies none of them.
+ * The kernel closes the table when the thread ends.  The other design was to check the inode before each
+ * use.  That leaves a moment between the check and the use, and the program still hands our descriptors to
+ * its children.
  *
  * Where the kernel or a seccomp filter allows neither call there is no socket.  A client that asks for one makes
  * the process print that on stderr.

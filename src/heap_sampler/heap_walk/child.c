@@ -1,9 +1,10 @@
 /*
  * What the forked child does, from its first instruction to its last: see heap_walk/launch.h.
  *
- * It takes default signals, makes no core, closes all files (a copy of a socket would keep the connection open), and
- * lets itself be killed first when memory is short.  It looks now and then whether its parent is still there:
- * PR_SET_PDEATHSIG would kill it when the thread that made it ends.  The parent ends it at its deadline.
+ * It takes default signals and makes no core.  It closes all files: a copy of a socket would keep the
+ * connection open.  When memory is short it is to be killed first.  It looks now and then whether its
+ * parent is still there: PR_SET_PDEATHSIG would kill it when the thread that made it ends.  The parent
+ * ends it at its deadline.
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/memory/smaps.h"

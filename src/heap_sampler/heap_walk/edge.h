@@ -15,9 +15,10 @@
  * parent's references up to the child: for a hash of a million entries 7 ms.  For many children of one parent call rb_hs_references
  * once (chains.c).
  *
- * [vm], not in GC.  For a forked child of the process too: these functions allocate
- * no memory and no objects, take no lock but the VM lock, raise nothing, and call
- * no Ruby code and no code of an extension.  They trust the heap's objects.
+ * [vm], not in GC.  For a forked child of the process too: these functions
+ * allocate no memory and no objects, and take no lock but the VM lock.  They
+ * raise nothing, and call no Ruby code and no code of an extension.  They trust
+ * the heap's objects.
  */
 #include <stdbool.h>
 #include <stddef.h>

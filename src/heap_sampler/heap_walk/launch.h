@@ -1,9 +1,9 @@
 #ifndef HEAP_SAMPLER_HEAP_WALK_LAUNCH_H
 #define HEAP_SAMPLER_HEAP_WALK_LAUNCH_H
 /*
- * Why is it alive?  A child of this process, which has a copy of its memory as
- * of now, walks the heap from the roots and finds for each sample the chain of
- * references on which it is reached.
+ * What retains a sample? A child of this process has a copy of its memory as of
+ * now.  It walks the heap from the roots, and finds for each sample the chain
+ * of references on which it is reached.
  *
  *     this process                          the child
  *     prepare   is there memory for it, in every cgroup above?
@@ -28,14 +28,14 @@
  * begins only if all of that fits into every cgroup above.  A walk that a person
  * requests begins with less, unless the kernel would end a whole cgroup at its
  * limit (memory.oom.group): it needs the tables, and one and a half times the
- * reserve.  Its child is not nice then, since it has to end quickly.  The child
- * looks every 10 ms how much is left (a signal handler, 0.2 ms of CPU time), and
- * ends when that is less than the reserve: 32 MiB, and an eighth of the anonymous
- * memory where not all fits.  While the kernel takes a child of 1,000 MiB apart, a
- * program that does nothing but write copies 6 MiB (31 MiB from a nice child).
- * After a walk that was killed,
- * or ended so, none begins by itself, in forked children either, until a walk that
- * a person requested has come to its end.
+ * reserve.  Its child is not nice then, since it has to end quickly.  Every 10 ms
+ * a signal handler of the child looks how much is left (0.2 ms of CPU time).  The
+ * child ends when that is less than the reserve: 32 MiB, and an eighth of the
+ * anonymous memory where not all fits.  While the kernel takes a child of 1,000
+ * MiB apart, a program that only writes copies 6 MiB (31 MiB from a nice child).
+ * After a walk that was killed, or ended so, none begins by itself, in forked
+ * children either.  A walk that a person requests, and that comes to its end,
+ * lifts this.
  *
  * One at a time.
  */

@@ -10,9 +10,9 @@
  * only a machine stack has do not come either.
  *
  * An object owns the blocks that rb_gc_obj_free frees with it.  A block that some
- * objects share (a method's definition) comes for each of them.  Not among them are
- * blocks behind the block of an extension's object, what is in no object (symbols,
- * shapes, encodings), and stacks, which have an account of their own.
+ * objects share (a method's definition) comes for each of them.  Not among them
+ * are blocks behind the block of an extension's object, and what is in no object
+ * (symbols, shapes, encodings).  Stacks are counted elsewhere (memory/threads.h).
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/base/contract.h"

@@ -228,13 +228,13 @@ bool rb_hs_finalizers_settle(struct hs_walk *walk);
  *
  * Threads and fibers that can never wake.
  *
- * A thread that waits for a Queue, SizedQueue, Mutex, ConditionVariable or
- * another Thread, without a time limit, is woken by code that has that object, or the
- * Thread itself (Thread#wakeup, #raise, #kill; Thread.list does not count).  If only
- * threads that wait in this way lead to these, the thread and all that its stack
- * holds stay for ever.  So its Ractor does not lead to it.  After the walk a thread
- * whose object, or Thread, was reached is live, and what it holds is reached through
- * it, until no more are found.  The others are stuck.
+ * A thread that waits for a Queue, SizedQueue, Mutex, ConditionVariable or another
+ * Thread, without a time limit, is woken by code that has that object.  Code that
+ * has the Thread itself can wake it, too (Thread#wakeup, #raise, #kill; Thread.list
+ * does not count).  If only threads that wait in this way lead to these, the thread
+ * and all that its stack holds stay for ever.  So its Ractor does not lead to it.
+ * After the walk a thread whose object, or Thread, was reached is live.  What it
+ * holds is then reached through it, until no more are found.  The others are stuck.
  *
  * Under a fiber scheduler Queue#pop, SizedQueue#push, Mutex#lock and Thread#join call
  * Fiber::Scheduler#block(blocker, timeout), which lets other fibers run.  The frames of

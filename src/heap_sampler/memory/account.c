@@ -1,9 +1,10 @@
 /*
  * The survey of the mappings (smaps.c), divided by what Ruby's GC and malloc(3) say about themselves.
  *
- * The rule: the kernel says how much is resident, each byte of that belongs to one part, and what malloc says about
- * itself only divides what the kernel found.  So the sum is RSS by construction, and nothing virtual is in it.  The
- * account needs no GVL and runs on any thread.
+ * The rule: the kernel has the figure of what is resident, and each byte of
+ * that belongs to one part.  What malloc says about itself only divides what
+ * the kernel found.  So the sum is RSS by construction, and nothing virtual is
+ * in it.  The account needs no GVL and runs on any thread.
  *
  *   heap pages    known by address (heap_page_map.c).  Slots in use come from the heaps' counters; the rest of the
  *                 pages is free slots and headers
@@ -19,15 +20,15 @@
  *                 resident pages are moved to `stacks`, and their size is subtracted from what malloc says about
  *                 itself
  *
- * Memory that was never touched is allocated, and not resident; freed, it is free, and not resident.  So what jemalloc
- * calls resident and the kernel does not is subtracted: first from jemalloc's page tree, then from large blocks (16 KiB
- * and more: small ones share pages) and from dirty and muzzy pages.  Where malloc is sampled, the kernel is asked about
- * the sampled blocks: what these lack is what live memory lacks, and the rest is subtracted from free pages.  Without
- * samples both lose in proportion, which is wrong where nearly all that is missing is of one kind.  jemalloc 5.3.1 maps
- * a large block with up to 2 MiB behind it, kept as dirty pages that nothing has touched.  Of 100 strings of 10 MiB,
- * written in full, an account without samples has 836 MiB as live and 167 as waste; with samples it has 1,002 and 1.
- * With glibc, and without MAP_NORESERVE, memory that a C library maps for itself counts as live malloc memory, as far
- * as malloc's own was never touched.
+ * Memory that was never touched is allocated, and not resident; freed, it is free, and not resident.  So what
+ * jemalloc calls resident and the kernel does not is subtracted: first from jemalloc's page tree, then from large
+ * blocks (16 KiB and more: small ones share pages) and from dirty and muzzy pages.  Where malloc is sampled, the
+ * kernel is asked about the sampled blocks: what these lack is what live memory lacks, and the rest is subtracted
+ * from free pages.  Without samples both lose in proportion, which is wrong where nearly all that is missing is of
+ * one kind.  jemalloc 5.3.1 maps a large block with up to 2 MiB behind it, kept as dirty pages that nothing has
+ * touched.  Of 100 strings of 10 MiB, written in full, an account without samples has 836 MiB as live and 167 as
+ * waste; with samples it has 1,002 and 1.  With glibc, and without MAP_NORESERVE, memory that a C library maps for
+ * itself counts as live malloc memory.  At most as many bytes of it count as malloc's own memory has untouched.
  *
  * What sampling adds to jemalloc's figures is subtracted (malloc_draws.c), and the sampler's own memory.
  *

@@ -1,8 +1,10 @@
 /*
  * See process/process.h.
  *
- * only=1/N compares one number for each process with 1/N.  With seed= that number is a hash of the seed, the host's
- * name, the id of the first process and, for each fork on the way, how many forks there were before.
+ * only=1/N compares one number for each process with 1/N.  With seed= that
+ * number is a hash of the seed, the host's name and the id of the first
+ * process.  Of a forked process the hash also has, for each fork on the way,
+ * how many forks there were before.
  *
  * A seed repeats a run only as far as the program repeats its allocations.  With address space randomisation MRI's own
  * caches and conservative marking differ a little; `setarch -R` makes runs identical.

@@ -11,7 +11,7 @@
  * Calls that need the GVL, for a thread of ours that never has it.
  *
  * A thread of the application serves it where it looks for interrupts.  The
- * thread is borrowed: the call runs with all interrupts masked, so that an
+ * thread is borrowed: the call runs with all interrupts masked.  So an
  * exception of the application (Timeout, Thread#raise, Thread#kill) waits until
  * the call has returned, and is raised in the application.  The call is a C
  * function that runs no Ruby code and does not let go of the GVL.

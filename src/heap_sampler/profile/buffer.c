@@ -2,8 +2,8 @@
  * A growing run of bytes: what the encoders write into.
  *
  * An append never reports failure.  The first one that finds no memory marks
- * the buffer as failed and the rest do nothing, so that an encoder asks once,
- * at its end, instead of after every byte.  What a failed buffer holds is cut
+ * the buffer as failed, and the rest do nothing.  So an encoder checks once, at
+ * its end, and not after every byte.  What a failed buffer holds is cut
  * somewhere and good for rb_hs_buffer_free() only.
  */
 #include "heap_sampler/profile/formats.h"

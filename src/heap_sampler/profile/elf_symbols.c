@@ -5,9 +5,9 @@
  * function that a stripped library does not export has no name.  C++ names are
  * left as they are; the command heapsample demangles them.
  *
- * Addresses here are those that the file was linked for.  A place in the file
- * leads to one through the executable PT_LOAD segment that holds it, so that
- * where the file is mapped (shared library, PIE or not) does not matter.
+ * Addresses here are those that the file was linked for.  The executable
+ * PT_LOAD segment that holds a place in the file leads to its address.  Where
+ * the file is mapped (shared library, PIE or not) does not matter.
  */
 #include "heap_sampler/profile/native_names.h"
 #include "heap_sampler/base/memory.h"

@@ -1,12 +1,13 @@
 /*
  * From bytes to a file that is either whole or not there.
  *
- * A reader (a person, a shipper that watches the folder) must never meet half
- * a profile, and a full disk must not cost the profile written before.  So the
- * bytes go to a temporary file in the same folder, to the disk, and then take
- * the name.  A profile shows what an application does: mode 0600, and nothing
- * is written into a file, a FIFO or a link of another user, nor, by itself,
- * into a folder where another user could put one.
+ * A reader (a person, a shipper that watches the folder) must never find half a
+ * profile.  A full disk must not cost the profile written before.  So the bytes
+ * go to a temporary file in the same folder, to the disk, and then take the
+ * name.  A profile shows what an application does: mode 0600.  Nothing is
+ * written into a file, a FIFO or a link of another user.  A profile that the
+ * process writes by itself also needs a folder where no other user could put
+ * one.
  *
  * Threads: any thread without the GVL.  Signals that writing may bring to the
  * thread (SIGPIPE, SIGXFSZ: both kill by default) are blocked meanwhile.

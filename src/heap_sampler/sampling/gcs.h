@@ -75,8 +75,9 @@ uint64_t rb_hs_majors_ended(void);
  *
  *     page of 8 slots     A . . . B . . .        6 free slots: 3 for A, 3 for B
  *
- * Each object alive is a sample with its own chance p = 1/w, so w * free/alive of the samples of a line is an unbiased
- * estimate of what the line holds, and its variance is w(w-1)(free/alive)^2 for each sample.
+ * Each object alive is a sample with its own chance p = 1/w.  So w * free/alive
+ * of the samples of a line is an unbiased estimate of what the line holds.  Its
+ * variance is w(w-1)(free/alive)^2 for each sample.
  *
  * Alive is what the last mark found alive, and free is all else on the page.  What is allocated there since is young.  So
  * the figures do not go up and down with every sweep.
@@ -136,8 +137,9 @@ const struct hs_heap_use *rb_hs_heap_use(uint32_t heap);
  * GCs spend half of the share at most from any moment on, and walks and clients wait while all together is above the
  * share.  So it is exceeded by the price of the last GC or walk at most.
  *
- * The run time that counts is the last hour, so that a process which was left alone for days does not owe hours of work at
- * once: when work is forced, what is older is forgotten, the time and what was spent in it alike.
+ * The run time that counts is the last hour: a process that was left alone for
+ * days must not be stopped for hours at once.  When work is forced, what is
+ * older is forgotten, the time and what was spent in it alike.
  *
  * Tested alone.  Contract: the owner's.
  */

@@ -3,13 +3,12 @@
  *
  * What this relies on in jemalloc 5.3.1: a byte is drawn with probability
  * 2^-lg_prof_sample, each thread's next draw ahead of time.  After a change of
- * lg_prof_sample a thread's next sample may still be one of the old interval.
- * Ours remembers at which interval it was drawn (patches/jemalloc/draw-intervals.patch),
- * and the sample is weighted by that: a session that asks for a shorter interval
- * now keeps the block at the longer one.  After a change each thread draws anew
- * at its next malloc or free, so a thread that idled does not allocate much on a
- * draw at a long interval.  A thread, and a forked child, has a seed of its own
- * (thread-seeds.patch).
+ * lg_prof_sample a thread's next sample may still be one of the old interval.  Ours
+ * remembers at which interval it was drawn (patches/jemalloc/draw-intervals.patch), and
+ * the sample is weighted by that: a session that asks for a shorter interval now keeps
+ * the block at the longer one.  After a change each thread draws anew at its next malloc
+ * or free.  So a thread that idled does not allocate much on a draw at a long interval.
+ * A thread, and a forked child, has a seed of its own (thread-seeds.patch).
  *
  * And, in none of its manuals: the three hooks of malloc_hooks.c, with these
  * arguments, called without a lock; a block of S bytes is drawn with probability

@@ -7,9 +7,9 @@
  * of what is allocated meanwhile.  The thread may be one that Ruby does not
  * know, or one that has let go of the GVL; the GVL's holder may be in GC, or in
  * the middle of a change to any table of the VM.  So the hook reads only what
- * is whole at every moment on the thread that runs Ruby, its own control
- * frames, and puts off naming them (store/malloc_table.h).  Code cannot be swept, nor
- * its address be used again, before the mark ends.
+ * is whole at every moment on the thread that runs Ruby: its own control
+ * frames.  They get their names later (store/malloc_table.h).  Code cannot be
+ * swept, nor its address be used again, before the mark ends.
  *
  *   prof_backtrace     one address, always the same: jemalloc keeps one stack
  *   prof_sample        after the allocation: where it stood, its native frames, a

@@ -150,14 +150,14 @@ extern struct hs_malloc_fork rb_hs_malloc_fork;
 /*
  * The native frames that called malloc(3), from inside malloc, by .eh_frame, with a cache.
  *
- * Unwinding ends where .eh_frame has no rule (generated code, a stripped or unloaded library) or more than a rule can hold
- * (a signal's frame).  libgcc's unwinder is never called: it reads code at a return address without a rule, and takes a
- * lock under which it calls malloc once a JIT compiler has registered frames.
+ * Unwinding ends where .eh_frame has no rule (generated code, a stripped or unloaded library) or more than a rule can
+ * hold (a signal's frame).  libgcc's unwinder is never called: it reads code at a return address without a rule.
+ * Once a JIT compiler has registered frames it calls malloc under a lock.
  *
- * Memory is read between the stack pointer and the stack's end.  Where the end is not known (a thread that is not Ruby's,
- * a coroutine of a library, a signal stack) the frames up to malloc's are read, since they were called; what is above them
- * is copied by process_vm_readv(2), which fails where a read would crash.  Without that call the stack ends at malloc's
- * caller.
+ * Memory is read between the stack pointer and the stack's end.  The end may be unknown: a thread that is not Ruby's,
+ * a coroutine of a library, a signal stack.  Then the frames up to malloc's are read, since they were called; what is
+ * above them is copied by process_vm_readv(2), which fails where a read would crash.  Without that call the stack
+ * ends at malloc's caller.
  *
  * x86-64 and arm64, with glibc 2.35 or newer; elsewhere there are no native frames.  [malloc]
  */

@@ -11,11 +11,11 @@
  * alone. Each record refers to the epoch of intervals that it was made in, from which its weights follow.
  *
  * Marks, not sweeps, decide which objects are dead: right after marking, every mark bit of every page is true, and no
- * slot has been given to a newer object.  So their records are dropped there at once, and between two marks the tables
+ * slot has been given to a newer object.  So their records are dropped there at once.  Between two marks the tables
  * hold just what the last mark found alive and what was allocated since.  In a minor GC old objects keep their mark
  * bits, so the same test serves.  This takes one hook; dropping records in the sweep would take one on each path that
- * sweeps (lazy, immediate, compacting), inside gc_sweep_plane.  The pass takes time for each live sample, not for each
- * slot.
+ * sweeps (lazy, immediate, compacting), inside gc_sweep_plane.  The pass takes time for each live sample, not for
+ * each slot.
  *
  * on_move may run in the signal handler of the read barrier.  That signal is synchronous, so the thread must not hold
  * the sampler's lock then: nothing under the lock reads a heap page that may be protected.  Without memory for the

@@ -47,12 +47,13 @@ rb_hs_periodic_halted_p(void)
 /* -- forced work before a profile of every=: diagnose= ----------------------------- */
 
 /*
- * A program that leaks has few major GCs, since each one lets the heap grow further.  So one is begun before a profile
- * of every=, if none has ended since the profile before and the share of the run time pays for it (sampling/gcs.h).  It
- * marks in steps, which this thread asks for at safe points; gc/default/heap_sampler_view.inc says why MRI's own steps
- * would not do.  Its price is what MRI's clock of marking and sweeping (GC.stat(:time)) shows from its start to the
- * start of the next.  The next one is taken to cost the same, and more if there are more live slots.  Without a clock
- * (GC.measure_total_time = false) 100 ns are assumed for each live slot.  An idle program is not woken for it.
+ * A program that leaks has few major GCs, since each one lets the heap grow further.  So one is begun before a
+ * profile of every=, if none has ended since the last profile.  The share of the run time must pay for it
+ * (sampling/gcs.h).  It marks in steps, which this thread asks for at safe points; gc/default/heap_sampler_view.inc
+ * says why MRI's own steps would not do.  Its price is what MRI's clock of marking and sweeping (GC.stat(:time))
+ * shows from its start to the start of the next.  The next one is taken to cost the same, and more if there are more
+ * live slots.  Without a clock (GC.measure_total_time = false) 100 ns are assumed for each live slot.  An idle
+ * program is not woken for it.
  *
  *     due       a safe point   steps, 5 ms between them     complete: the profile
  *      |--------------|-----|-----|-----|-----|-----|-----|--->

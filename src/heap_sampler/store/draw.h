@@ -3,9 +3,9 @@
 /*
  * Which slots are sampled, and what a sample stands for.
  *
- * Think of the bytes that the allocator hands out as a line, and of a Poisson
- * process on it with one event every T bytes on average.  A slot of S bytes is
- * sampled when at least one event falls into it:
+ * Think of the bytes that the allocator hands out as a line.  On it is a
+ * Poisson process with one event every T bytes on average.  A slot of S bytes
+ * is sampled when at least one event falls into it:
  *
  *     p(S, T) = 1 - exp(-S/T)
  *
@@ -13,9 +13,9 @@
  * sampled once in 13,108 times, one of 640 bytes once in 820; at T = 1 every
  * slot is (p differs from 1 by less than a double can show).  A sample stands
  * for w = 1/p slots.  With I = 1 if a slot is sampled, else 0, E[I*w] = 1 and
- * Var[I*w] = w - 1 (both are one line of algebra on a Bernoulli variable), so
- * sums of w and w*S are unbiased, and their variances are estimated without
- * bias by the sums of w*(w-1) and w*(w-1)*S*S over the samples taken.
+ * Var[I*w] = w - 1 (both are one line of algebra on a Bernoulli variable).  So
+ * sums of w and w*S are unbiased.  Their variances are estimated without bias
+ * by the sums of w*(w-1) and w*(w-1)*S*S over the samples taken.
  *
  * The allocator does not ask for each slot.  It knows how many slots the free
  * list before it has, and asks once how many slots there are up to and

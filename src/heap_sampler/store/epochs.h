@@ -10,8 +10,8 @@
  *     longest = -S / ln(1 - u * p(S, D))      so that      P(longest >= T) = p(S, T) / p(S, D)
  *
  * This one number decides for all sessions, at the allocation and each time an interval
- * gets longer.  So each session's samples are as if it were alone, samples of a
- * long interval are among the samples of a shorter one, and no chance is taken twice.
+ * gets longer.  So each session's samples are as if it were alone.  Samples of a long
+ * interval are among the samples of a shorter one, and no chance is taken twice.
  *
  * What the number allows is one thing, what a session asked for another: it
  * keeps a record *at* an interval, which says what the record stands for.  The

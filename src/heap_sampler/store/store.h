@@ -19,13 +19,12 @@
  * months.  When there are too many, those without a live sample are folded
  * (store/folding.c).
  *
- * When there are too many records, the interval of the session that holds the
- * most doubles, and it drops the records that are no samples at the new one,
- * until at most three quarters are left.  So a dense block does not make the
- * session next to it coarse.  Too many are: more than max-samples; so many that
- * own memory gets short (but never below 16,384 records of slots); or live sites that
- * fill three quarters of their table.  Totals stay as they are: they were
- * unbiased when they were added.
+ * When there are too many records, the interval of the session that holds the most
+ * doubles.  It drops the records that are no samples at the new interval, until at
+ * most three quarters are left.  So a dense block does not make the session next to
+ * it coarse.  Too many are: more than max-samples; so many that own memory gets short
+ * (but never below 16,384 records of slots); or live sites that fill three quarters
+ * of their table.  Totals stay as they are: they were unbiased when they were added.
  *
  * Contract: the lock of the store, unless a function says otherwise.
  */

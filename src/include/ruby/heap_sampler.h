@@ -164,16 +164,16 @@ typedef struct {
     uint64_t malloc_interval;
     /**
      * A slot was sampled.  It is called at once, on the thread that allocates,
-     * before the object has its contents, as for #RUBY_INTERNAL_EVENT_NEWOBJ:
-     * the stack is that of the allocation.  The GVL and the VM lock are held,
-     * and GC is disabled: none begins, though one that marks in steps may go on
-     * where it allocates.  It may allocate objects, of which no listener hears,
-     * raise, fork, and unlisten.  It must call no Ruby code (blocks, methods
-     * that Ruby code defines), since an object or a table of the program's may
-     * be in the middle of a change; it must not change the object, nor enable
-     * GC, nor wait for anything, and should be short: all Ractors and threads
-     * wait, and so do signals and finalizers.  TracePoints of Ruby code see
-     * nothing of it.  What it raises is not raised (see rb_heap_sampler_listen()).
+     * before the object has its contents, as for #RUBY_INTERNAL_EVENT_NEWOBJ: the
+     * stack is that of the allocation.  The GVL and the VM lock are held, and GC
+     * is disabled: none begins, though one that marks in steps may go on where it
+     * allocates.  It may allocate objects, of which no listener hears, raise,
+     * fork, and unlisten.  It must call no Ruby code (blocks, methods that Ruby
+     * code defines): an object or a table of the program may be in the middle of a
+     * change; it must not change the object, nor enable GC, nor wait for anything,
+     * and should be short: all Ractors and threads wait, and so do signals and
+     * finalizers.  TracePoints of Ruby code see nothing of it.  What it raises is
+     * not raised (see rb_heap_sampler_listen()).
      */
     void (*allocated)(const rb_heap_sampler_allocation_t *allocation, void *data);
     /**
