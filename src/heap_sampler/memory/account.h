@@ -15,7 +15,7 @@
  * name has the same number in all of them.  Numbers stay as they are; a new name gets the next one.
  */
 
-/* It would make stairs of them. */
+/* clang-format would indent each line of these lists further. */
 /* clang-format off */
 #define HS_META_FIELDS(FIELD) \
     FIELD(format, 1) FIELD(generator, 2) FIELD(ruby, 3) FIELD(process_id, 4) FIELD(process_start, 5) FIELD(parent_id, 6) \
@@ -81,7 +81,7 @@ struct hs_account {
     uint64_t pss;               /* 0: not read */
     struct hs_memory_limit limit; /* the nearest; 0 bytes: not known */
     uint64_t threads, fibers;   /* that live: as many */
-    bool stacks_known;          /* how much of whose stacks is resident: */
+    bool stacks_known;          /* how much of their stacks is resident, below: */
     uint64_t thread_stacks, fiber_stacks;       /* of `stacks` */
     bool malloc_known;          /* else malloc's memory is in `unattributed` */
     bool jemalloc;              /* its own virtual figures: */

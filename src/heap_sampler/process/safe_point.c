@@ -146,11 +146,11 @@ name_stacks(void *unused)
     RB_VM_LOCK_LEAVE();
 }
 
-/* Where the last one waited in vain, and Ruby code has reached none since, the next need not: it is in C code still. */
+/* Where the last wait failed, and Ruby code has reached no safe point since, this does not wait: Ruby is in C code. */
 void
 rb_hs_name_at_safe_point(unsigned ms)
 {
-    static uint64_t in_vain = UINT64_MAX;       /* atomic */
+    static uint64_t in_vain = UINT64_MAX;       /* atomic: `reached`, when the last wait failed */
     uint64_t before = __atomic_load_n(&reached, __ATOMIC_RELAXED);
     if (!rb_hs_malloc_raw_stacks_p() || before == __atomic_load_n(&in_vain, __ATOMIC_RELAXED)) return;
     bool named = rb_hs_at_safe_point(name_stacks, NULL, ms);

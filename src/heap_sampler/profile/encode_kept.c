@@ -93,7 +93,7 @@ put_pin_names(const struct hs_object *object, const struct hs_profile *profile, 
     rb_hs_put(object, HS_F_made_line, frame->line);
 }
 
-/* What is below the most is one, which has no names. */
+/* All after the first PINS_MOST are added up in one entry without names. */
 static void
 put_pins(const struct hs_object *object, const struct hs_profile *profile)
 {

@@ -80,7 +80,7 @@ add_where_it_lies(struct hs_row *row, const struct hs_slot_copies *copied, const
     if (record->id > copied->ids_at_fork) row->unshared_born += weight * row->slot_size;
 }
 
-/* Of sorted records: a row takes many times the memory of a record. */
+/* How many rows the sorted records will make. They are counted first: a row takes many times the memory of a record. */
 static size_t
 count_rows(const struct hs_slot_copies *copied)
 {

@@ -84,10 +84,10 @@ enum { GUESSED_NS_PER_SLOT = 100,
 struct collection {
     bool major, forced;
     uint64_t live_slots;        /* when it began */
-    uint64_t ns;                /* what all before it took; of the last that is over: what it took */
+    uint64_t ns;                /* of a GC that goes on: CPU time of all GCs before it; of one that is over: its own */
 };
 
-/* All: [read], [write]. */
+/* Contract of all these: [read], [write]. */
 static struct hs_gc_times times;        /* of the clock that does not go back */
 static struct collection present;       /* the last that began */
 static struct collection last_major;    /* that is over, sweeping too */

@@ -305,7 +305,7 @@ node_of(const struct hs_malloc_birth *birth, bool room)
     return HS_NODE_RAW + raw;
 }
 
-/* What of malloc is counted where there is no room for anything else. */
+/* The site of blocks for which there is no room for another site. */
 static const struct hs_site all_evicted = {HS_NODE_EMPTY, HS_NO_CLASS, HS_MALLOC_EVICTED, HS_LABELS_NONE};
 
 /* Without room for the Ruby frames the site has the native frames alone; without room for these it is all_evicted. */

@@ -342,7 +342,7 @@ s_audit(VALUE self)
                                 INT2NUM(audit.short_type));
 }
 
-/* -- an object in C whose form nobody knows -------------------------------------------------------------------------- */
+/* -- an object in C of unknown form ------------------------------------------------------------------ */
 
 static void
 box_mark(void *value)
@@ -367,7 +367,7 @@ s_box(VALUE self, VALUE value)
     return box_of(&box_type, value);
 }
 
-/* Its name is that of a type of the VM's. */
+/* It has the name of a type of the VM's. */
 static const rb_data_type_t queue_type = {"queue", {box_mark, RUBY_DEFAULT_FREE}, 0, 0, RUBY_TYPED_FREE_IMMEDIATELY};
 
 static VALUE
@@ -392,8 +392,8 @@ s_declared(VALUE self, VALUE value)
     return box_of(&declared_type, value);
 }
 
-static VALUE hidden_address;    /* no symbol tells it */
-VALUE hs_edges_seen_address;    /* a symbol tells it */
+static VALUE hidden_address;    /* it has no symbol */
+VALUE hs_edges_seen_address;    /* it has a symbol */
 
 static VALUE
 s_register(VALUE self, VALUE hidden, VALUE seen)

@@ -1,7 +1,7 @@
 /*
- * Bug::HeapSamplerHolders: an object whose mark function goes wrong, or calls malloc, in any other process than the one that
- * made it, what C code pins objects with, threads that Ruby does not know, which call malloc all the time, and the end of a machine stack:
- * for test/ruby/test_heap_sampler_holders.rb.
+ * Bug::HeapSamplerHolders, for test/ruby/test_heap_sampler_holders.rb: an object whose mark function crashes or calls
+ * malloc in any process but the one where it was made; objects that C code pins; threads unknown to Ruby, which call
+ * malloc all the time; the end of a machine stack.
  */
 #include "ruby/ruby.h"
 
@@ -198,7 +198,7 @@ enum { LOST_MOST = 512,
 static uintptr_t lost[LOST_MOST];
 static long lost_count;
 
-/* lose(count): so many blocks, instead of those of the call before */
+/* lose(count): so many blocks, instead of the blocks of the call before */
 static VALUE
 s_lose(VALUE self, VALUE count)
 {

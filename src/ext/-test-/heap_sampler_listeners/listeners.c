@@ -1,6 +1,6 @@
 /*
- * Bug::HeapSamplerListeners: listeners of sampled allocations that keep what they are told, and do in a call what a Proc
- * says, for test/ruby/test_heap_sampler_listeners.rb.
+ * Bug::HeapSamplerListeners, for test/ruby/test_heap_sampler_listeners.rb: listeners of sampled allocations that record
+ * what they get.  In a call they do what a Proc returns.
  */
 #include "ruby/ruby.h"
 #include "ruby/debug.h"
@@ -13,7 +13,7 @@
 
 enum { LISTENERS = 16 };
 
-/* Plain memory: what is told in a call is kept without an object. */
+/* Plain memory: what a call passes is kept without an object. */
 struct told {
     rb_heap_sampler_allocation_t *births;
     rb_heap_sampler_change_t *changes;
@@ -205,7 +205,7 @@ s_unlisten(VALUE self, VALUE number)
     return rb_heap_sampler_unlisten(told_of(number)->listener) ? Qtrue : Qfalse;
 }
 
-/* release(number): it listens no more, and what it was told is forgotten; the number may be given again. */
+/* release(number): it listens no more, and what it got is forgotten; the number may be given again. */
 static VALUE
 s_release(VALUE self, VALUE number)
 {
