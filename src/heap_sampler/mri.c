@@ -91,7 +91,7 @@ rb_hs_note_vm_end(void)
     ended = true;
 }
 
-/* Or no other Ractor runs. */
+/* The VM lock is held, or no other Ractor runs. */
 bool
 rb_hs_vm_locked_p(void)
 {

@@ -80,7 +80,7 @@ struct hs_memory_part {
 };
 /* What this thread allocates for HS_MEM_SNAPSHOTS is counted here as well; NULL: nowhere else. */
 extern _Thread_local struct hs_memory_part *rb_hs_memory_part;
-/* So much of a use leaves the accounts: in a child of fork, of a thread that is not there, and whose blocks are never freed. */
+/* Subtracts so many bytes of a use: in a child of fork, where a thread is gone and its blocks are never freed. */
 void rb_hs_memory_give_back(enum hs_memory_use use, size_t bytes);
 
 #endif

@@ -124,7 +124,7 @@ rb_hs_chain_mark(struct hs_chains *chains, uint32_t number)
 
 /* -- chains ------------------------------------------------------------------------------- */
 
-/* From what stands in place of the first object's parent: a root, or a node that it was given before. */
+/* The node where the chain begins: one that was made before, or a new one for the reference from a root. */
 static uint32_t
 first_node(struct hs_chains *chains, uint32_t number, uint32_t from)
 {

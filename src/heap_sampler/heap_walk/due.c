@@ -29,9 +29,9 @@ enum { SOON_S = 60,             /* a first walk is cheap if the share pays for i
        START_S = 60,            /* while a young process fills its heap, a walk would cost a share that a later one needs */
        PARTS = 32,              /* memory has grown if it is larger by this part, */
        SLACK = 16 << 20,        /* and by what malloc(3) gives to young objects before a GC */
-       LIMIT_PERCENT = 40 };    /* of the memory limit are much: where one process uses half, a walk has no room for its copy */
+       LIMIT_PERCENT = 40 };    /* of the memory limit: from half of it on a walk has no room for its copy */
 
-/* Of the walks for profiles of every= and at-rss=, and of those for clients. A thread that makes a profile, and the GVL's. */
+/* [0]: for walks of clients; [1]: for profiles of every= and at-rss=. Read and written by one thread at a time. */
 static struct need {
     uint64_t bytes;             /* in use at the last walk; before the first, when the process had started; 0: it was not looked at */
     uint64_t looked;            /* in use at the last look */

@@ -2,7 +2,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/heap_walk/walk.h"
 
-/* Of a pinned sample, by position. */
+/* What pins each pinned sample, by position. */
 static struct pin {
     uint32_t from;              /* number of what pins it, a root's too; 0: nothing yet */
     bool maybe;

@@ -34,7 +34,7 @@ one_holder_p(const struct hs_retainer *node, VALUE object)
     }
 }
 
-/* Among the largest so far, in order. */
+/* Inserts the node if it is among the HS_FREED_MOST largest so far, the largest first. */
 static void
 propose(struct hs_freed *freed, uint32_t *count, uint32_t node, double bytes)
 {

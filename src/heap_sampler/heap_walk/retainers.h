@@ -63,7 +63,7 @@ enum hs_top {
 };
 extern const char *const rb_hs_top_names[HS_TOP_COUNT];
 
-/* Of the tree. */
+/* Limits of the tree of chains. */
 enum { HS_NODES_MOST = 1 << 16,
        HS_TEXTS_MOST = 1 << 16,
        HS_TEXT_BYTES_MOST = 8 << 20 };

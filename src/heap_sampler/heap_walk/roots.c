@@ -41,7 +41,7 @@ walk_finalizers(struct hs_walk *walk)
     reach_blocks(walk);
 }
 
-/* Of objects that may be retained by their own finalizers, those that are reached from any such finalizers; how many. */
+/* Sets by_itself of the objects that are reached again from the finalizers of such objects; how many. */
 static uint32_t
 try_blocks(struct hs_walk *walk)
 {

@@ -639,7 +639,7 @@ on_stack_p(const rb_execution_context_t *ec, const VALUE *ep)
     return ep >= ec->vm_stack && ep < ec->vm_stack + ec->vm_stack_size;
 }
 
-/* Or is it compiled into Ruby? */
+/* Is the code in a file, and not compiled into Ruby? */
 static bool
 in_file_p(VALUE path)
 {

@@ -210,7 +210,7 @@ wake_all(struct hs_walk *walk)
     return more;
 }
 
-/* Those that are left are gone through at last: what they alone retain is theirs. */
+/* Goes through the threads and fibers that are left: what only they retain has them as its holder. */
 static void
 reach_stuck(struct hs_walk *walk)
 {

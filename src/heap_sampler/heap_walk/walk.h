@@ -63,7 +63,7 @@ struct hs_slot_index {
     uint32_t *from;
 };
 
-/* Of all heap pages. False: there is no memory, or too many pages (128 GiB). */
+/* Makes the index of all heap pages. False: there is no memory, or too many pages (128 GiB). */
 bool rb_hs_index_make(struct hs_slot_index *index);
 
 /* HS_NO_OBJECT: it lies in no heap page. */

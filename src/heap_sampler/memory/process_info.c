@@ -49,7 +49,7 @@ rb_hs_title_of(const char *text, size_t length, struct hs_who *who)
     snprintf(who->title, sizeof(who->title), *script ? "%s %s" : "%s", base_name(text), script);
 }
 
-/* Of a path that was not cut. */
+/* Sets the folder of the Gemfile, if its path was not cut. */
 static void
 set_folder(struct hs_who *who, const char *gemfile)
 {

@@ -226,7 +226,7 @@ read_line(struct reading *reading, struct region *region, char *line)
     }
 }
 
-/* Of a line that the buffer cannot hold a path's end is lost. */
+/* Where the buffer cannot hold a line, the end of its path is lost. */
 static void
 read_smaps(struct reading *reading, struct hs_lines *lines)
 {
@@ -262,7 +262,7 @@ survey_once(struct reading *reading, bool by_pages)
     if (readable) read_smaps(reading, &lines);
     close(lines.fd);
     if (reading->pagemap >= 0) close(reading->pagemap);
-    /* Of vast mappings that are nearly empty smaps is the quicker reading. */
+    /* For vast mappings that are nearly empty smaps is quicker. */
     return readable && reading->sum.rss > 0 && reading->pages_read <= READ_PAGES;
 }
 

@@ -139,7 +139,7 @@ void rb_hs_fiber_look(const struct rb_heap_sampler_alive *fiber, struct hs_threa
 /* The number of a text "path:line", which one more thread or fiber has, or one less. Under the lock of the lists. */
 uint32_t rb_hs_creation_site(struct hs_text text);
 void rb_hs_creation_site_leave(uint32_t origin);
-/* Between the two no number gets another line. [any] */
+/* Between hold and release no number gets another line. [any] */
 void rb_hs_creation_sites_hold(void);
 void rb_hs_creation_sites_release(void);
 /* In the child other threads hold none; whether one did. */

@@ -229,7 +229,7 @@ choose(struct table *table, uint32_t type)
     return false;
 }
 
-/* Those places that are in one segment of code get their addresses. */
+/* Sets the addresses of places that are in one segment of code. */
 static void
 find_addresses(const struct hs_elf_source *source, const ElfW(Ehdr) *header, struct hs_elf_place **places, uint32_t *count)
 {

@@ -43,7 +43,7 @@ struct hs_object {
 void rb_hs_put(const struct hs_object *object, enum hs_field field, uint64_t value);
 void rb_hs_put_flag(const struct hs_object *object, enum hs_field field, bool value);
 void rb_hs_put_text(const struct hs_object *object, enum hs_field field, struct hs_text text);
-/* Of a buffer with so many bytes, or of a C string with SIZE_MAX; "": it is not known. */
+/* A text in a buffer of `most` bytes, or a C string with SIZE_MAX; "": it is not known, and left out. */
 void rb_hs_put_known_text(const struct hs_object *object, enum hs_field field, const char *text, size_t most);
 /* An object within it. */
 size_t rb_hs_open(const struct hs_object *object, enum hs_field field);

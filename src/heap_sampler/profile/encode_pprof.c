@@ -119,7 +119,7 @@ put_numbers(struct hs_buffer *out, uint32_t field, const uint64_t *numbers, size
     rb_hs_close_message(out, at);
 }
 
-/* Between messages. */
+/* Compresses what is ready. Between messages only. */
 static void
 pass_on(struct pprof *p)
 {
@@ -286,7 +286,7 @@ put_labels(struct pprof *p, const struct hs_row *row)
     }
 }
 
-/* Of the different stacks in the file, if no more than `depth` of each are written. `depths`: by node. */
+/* How many frames the different stacks in the file have, if at most `depth` of each are written. `depths`: by node. */
 static uint64_t
 frames_in_file(const struct pprof *p, const uint32_t *depths, uint32_t depth)
 {
@@ -415,7 +415,7 @@ put_estimate(struct pprof *p, uint32_t field, const struct hs_estimate *estimate
     put_variance(p, field + 3, estimate, estimate->space, estimate->variance);
 }
 
-/* Of the bytes of `inuse`. */
+/* A part of the bytes of `inuse`. */
 static void
 put_share(struct pprof *p, uint32_t field, const struct hs_row *row, const struct hs_share *share)
 {
@@ -438,7 +438,7 @@ is_all_dead(const struct hs_estimate *dead, const struct hs_estimate *alloc)
         within_a_thousandth(round_variance(dead->variance), round_variance(alloc->variance));
 }
 
-/* Of the rows from `first` on up to `end`, which are equal; *row is their sum. */
+/* Writes one row for the rows from `first` up to `end`, which are equal; *row is their sum. */
 static void
 put_row(struct pprof *p, size_t first, size_t end, struct hs_row *row)
 {

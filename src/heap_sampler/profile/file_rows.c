@@ -11,7 +11,7 @@
 enum { HS_STACKS_ALL_SHOWN = 256,
        HS_SAMPLES_FEW = 2 };
 
-/* Of a node. */
+/* The stack of a node. */
 struct stack {
     bool whole;
     double alloc, live, variance;       /* bytes; the variance of what was allocated */
@@ -19,7 +19,7 @@ struct stack {
     uint32_t frame;             /* of its line, if it is cut */
 };
 
-/* Of a stack, what it allocated or has alive. */
+/* What one stack allocated, or has alive. */
 struct part {
     double bytes;
     uint32_t node;

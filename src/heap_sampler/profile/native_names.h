@@ -46,7 +46,7 @@ struct hs_native_place {
     struct hs_text function;    /* "": the file has no symbol for it */
     enum hs_native_role role;
 };
-/* Of one of the addresses, or of HS_IN_RUBY, which is in the interpreter. */
+/* The place of one of the addresses, or of HS_IN_RUBY, which is in the interpreter. */
 struct hs_native_place rb_hs_native_place(const struct hs_native *native, uintptr_t address);
 #define HS_IN_RUBY ((uintptr_t)rb_hs_native_open + 1)
 

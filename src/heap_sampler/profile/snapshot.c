@@ -232,7 +232,8 @@ rb_hs_snapshot_refuse(struct hs_snapshot *snapshot, enum hs_refusal refusal)
     snapshot->profile->retainers.refusal = refusal;
 }
 
-/* Without an answer all the time counts that the child was waited for; but where it was slow, and no mark function ran, its CPU time. */
+/* What the walk cost. Without an answer all the time counts for which the child was waited for. Where the child was
+ * slow, and no mark function ran, its CPU time counts. */
 static void
 end_walk(struct hs_snapshot *snapshot)
 {

@@ -27,7 +27,7 @@
 enum { LISTENERS = HS_SESSIONS - HS_PROFILES };
 _Static_assert(LISTENERS == RUBY_HEAP_SAMPLER_LISTENERS_MAX, "a session each");
 
-/* By session, the first that is no profile's. [gvl] */
+/* By session, from HS_PROFILES on. [gvl] */
 static struct listener {
     uint64_t serial;            /* 0: the place is free */
     bool on;                    /* else it is on its way in or out */

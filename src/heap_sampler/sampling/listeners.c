@@ -44,7 +44,7 @@ rb_hs_listeners_take_sampled(void)
 
 /* -- calls ------------------------------------------------------------------------------- */
 
-/* Those that run now, on the stacks of their threads; the sampler's lock. */
+/* Calls that run now; each is on the stack of its thread. Under the sampler's lock. */
 static struct hs_listener_call *calls;
 
 void

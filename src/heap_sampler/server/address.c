@@ -78,7 +78,7 @@ own_folder(const char *path)
 
 /* -- the sockets of the user's processes --------------------------------------------- */
 
-/* Of "PID-STARTTIME.sock". A process that was killed, or called exit! or exec, has left its socket behind. */
+/* The process id of "PID-STARTTIME.sock". A process that was killed, or called exit! or exec, leaves its socket. */
 static bool
 pid_of(const char *name, long *pid)
 {

@@ -69,7 +69,7 @@ enum {
     STEP_SLOTS = 20000          /* of a small heap: about a millisecond */
 };
 
-/* Both of the thread that makes a profile. */
+/* Used by the thread that makes a profile. */
 static uint64_t ended_before;   /* majors, at the last periodic profile */
 static bool first_of_child;
 
@@ -95,7 +95,7 @@ step_slots(void)
     return part > STEP_SLOTS ? (uint32_t)part : STEP_SLOTS;
 }
 
-/* So long, or so much of every=. */
+/* In most_ms, or in this part of every=, whichever is sooner. */
 static uint64_t
 deadline(uint64_t most_ms, uint64_t part_of_every)
 {

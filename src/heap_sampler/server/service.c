@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* At once. More are refused. */
+/* Clients at once. More are refused. */
 enum { CLIENTS = 32 };
 
 /* What is to be done about the socket. */

@@ -67,7 +67,7 @@ enum hs_setting_of {
     HS_OF_COUNT
 };
 
-/* Of the setting with this name; an underscore is as good as a hyphen. Of an unknown one: HS_OF_BOOT. */
+/* What the setting of this name belongs to; an underscore is as good as a hyphen. Unknown name: HS_OF_BOOT. */
 enum hs_setting_of rb_hs_setting_of(const char *name);
 
 void rb_hs_options_default(struct hs_options *options);

@@ -113,7 +113,7 @@ imemo_type_of(VALUE flags)
     return (enum imemo_type)((flags >> FL_USHIFT) & IMEMO_MASK);
 }
 
-/* Of what has no class. */
+/* Keys from here on have no class. */
 #define WITHOUT_CLASS (UINT64_C(1) << 62)
 
 /* Types are below 32, and classes at addresses of multiples of 8. */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Of time that passes, this part counts as CPU time. */
+/* This part of the time that passes counts as CPU time, where less was used. */
 static const double IDLE = 0.2;
 static const double SAVED_MOST_NS = 1e9 * HS_PACE_BUDGET;
 /* Windows. */

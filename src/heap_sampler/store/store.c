@@ -65,7 +65,7 @@ struct thinning {
     hs_session_set changed;     /* the sessions of which something changes */
 };
 
-/* At the current intervals, or at longer ones that it is kept at already. */
+/* Keeps a record at the current intervals, or at longer ones that it has already; false: it is dropped. */
 static bool
 thin(struct hs_record *record, const struct rb_heap_sampler_page *page, void *data)
 {
