@@ -4,11 +4,11 @@
  * ld.so has done its work and nothing else has: no malloc, no Ruby, no library
  * has been initialised.  The settings are read again by Ruby, which reports errors.
  *
- * Only what is asked for on the command line, in RUBYOPT and in
- * RUBY_HEAP_SAMPLE can be known so early; a script's #! line cannot.  For such a
- * script, and for GC::SampleProfile.start in a process without these settings,
+ * Only what is asked for on the command line, in RUBYOPT and in RUBY_HEAP_SAMPLE
+ * can be known so early; a script's #! line cannot.  For such a script, and for
+ * GC::SampleProfile.start in a process without these settings,
  * stat[:malloc_missing] names the setting that is missing.  The parser allocates
- * nothing.  A process without sampling pays nothing.
+ * nothing.  Without sampling jemalloc's profiler stays closed.
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
