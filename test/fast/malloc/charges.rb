@@ -2,7 +2,7 @@
 
 # Which Ruby memory is charged where: each case makes memory on one line and keeps it; the profile must charge it to
 # that line, to the kind and to the native function that stand here, and, of malloc, as many bytes as jemalloc says
-# that the line took. doc/memory.md has these cases as a table.
+# that the line took. charges.md has these cases as a table.
 #
 # Usage: ruby --heap-sample=output=none,interval=4k,malloc=4k charges.rb     runs the tests
 #        ruby charges.rb --table                                            prints the table

@@ -23,9 +23,9 @@ class MallocTest < Test
     end
   end
 
-  test "doc/memory.md has the cases of charges.rb as its table" do
+  test "charges.md has the cases of charges.rb as its table" do
     table = assert_success(RbConfig.ruby, "#{__dir__}/charges.rb", "--table")
-    assert_equal File.read("#{TOP}/doc/memory.md")[/^<!-- charges.rb -->\n(.*?)^<!-- end -->$/m, 1], table
+    assert_equal File.read("#{__dir__}/charges.md")[/^<!-- charges.rb -->\n(.*?)^<!-- end -->$/m, 1], table
   end
 
   # Many stacks, many frames, rising counts.
