@@ -247,7 +247,7 @@ class GC::SampleProfile
     layout = HeapSample::Layout.new
     total = profile.groups(:class).total
     parts = ["#{layout.count(total.inuse.samples + total.young.samples)} samples",
-             "#{layout.bytes(total.inuse.space)} in use#{" (#{layout.bytes(total.malloc.space)} from malloc)" if profile.malloc?}",
+             "#{layout.bytes(total.inuse.space)} live#{" (#{layout.bytes(total.malloc.space)} from malloc)" if profile.malloc?}",
              "#{layout.bytes(total.young.space)} young"]
     parts << "one per #{layout.setting(profile.info.interval)}" if profile.info.interval
     parts << "at GC #{profile.info.gc_count}" if profile.info.gc_count

@@ -42,7 +42,7 @@ module HeapSample
       <body>
       <h1>Memory of process %<pid>d</h1>
       <ul>
-      <li><a href="%<base>s/page">The page</a>: what is in use, by line, class and stack</li>
+      <li><a href="%<base>s/page">The page</a>: live memory, by line, class and stack</li>
       <li><a href="%<base>s/growth">What grew</a> since the base was taken
       <form method="post" action="%<base>s/growth"><button>Take the base now</button></form></li>
       <li><a href="%<base>s/report">The report</a>, as text</li>

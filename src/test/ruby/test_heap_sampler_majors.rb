@@ -9,7 +9,7 @@ class TestHeapSamplerMajors < Test::Unit::TestCase
     def majors = info.majors
     SIZES = Array.new(GC::INTERNAL_CONSTANTS[:HEAP_COUNT]) { |heap| GC.stat_heap(heap, :slot_size) }
     LIVE = SIZES.map { 0 }
-    # Bytes of the slots in use now, by heap, as MRI counts them. It allocates nothing.
+    # Bytes of the live slots now, by heap, as MRI counts them. It allocates nothing.
     def count_live
       heap = 0
       while heap < SIZES.size

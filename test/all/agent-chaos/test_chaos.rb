@@ -184,7 +184,7 @@ class ChaosTest < AgentTest
     wrong = last.reject { |number, path| right?(path, good.sums[number]) }
     thirds = costs.map(&:last).each_slice((costs.size / 3.0).ceil).map { |part| part.max >> 20 }
     puts "# #{last.size} processes, #{@killed.size} killed; RSS of the agent by thirds #{thirds} MiB, CPU #{(100 * cost(pid).first / seconds).round(2)}%, #{bad.failures} failures"
-    puts File.readlines("#{FOLDER}/agent.err").grep_v(/goodbye/).first(20).map { |line| "# #{line}" }
+    puts File.readlines("#{FOLDER}/agent.err").grep_v(/ended unexpectedly/).first(20).map { |line| "# #{line}" }
     assert_operator last.size, :>=, WORKERS
     assert_empty wrong.map { |number, path| [number, path, Allocated.of(File.binread(path)), good.sums[number]] }
     assert_equal good.sums, bad.sums

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Every error and warning of C code, library and command, read from the sources; messages.txt has them all.
-# Usage: ruby test/check/docs/messages.rb --write     writes messages.txt
+# Every error and warning of C code, library and command, and every other text that the Ruby code prints, read from the
+# sources. messages.txt has the errors and warnings, texts.txt the others.
+# Usage: ruby test/check/docs/messages.rb --write     writes messages.txt and texts.txt
 
 require "prism"
 
@@ -71,6 +72,18 @@ class MessagesOfRuby < Prism::Visitor
     visitor.found.uniq
   end
 
+  # Of an interpolated string: the parts with code.
+  def self.embedded(node) = node.parts.flat_map { |part| part.is_a?(Prism::InterpolatedStringNode) ? embedded(part) : [*(part unless part.is_a?(Prism::StringNode))] }
+
+  # The text of a literal, with its code as it stands, or "…" where that is long.
+  def self.written(node)
+    case node
+    when Prism::StringNode then node.unescaped
+    when Prism::InterpolatedStringNode then node.parts.map { |part| written(part) }.join
+    else node.slice.size > LONGEST_CODE ? "…" : node.slice
+    end
+  end
+
   attr_reader :found
 
   def initialize(program)
@@ -92,7 +105,7 @@ class MessagesOfRuby < Prism::Visitor
     when Prism::StringNode, Prism::InterpolatedStringNode then take(node)
     when Prism::CallNode, Prism::ConstantReadNode then follow(node) if node.is_a?(Prism::ConstantReadNode) || node.receiver.nil?
     end
-    parts = node.is_a?(Prism::InterpolatedStringNode) ? embedded(node) : node.compact_child_nodes
+    parts = node.is_a?(Prism::InterpolatedStringNode) ? self.class.embedded(node) : node.compact_child_nodes
     parts.each { |child| collect(child) }
   end
 
@@ -105,24 +118,48 @@ class MessagesOfRuby < Prism::Visitor
     node.compact_child_nodes.each { |child| note(child) }
   end
 
-  def embedded(node) = node.parts.flat_map { |part| part.is_a?(Prism::InterpolatedStringNode) ? embedded(part) : [*(part unless part.is_a?(Prism::StringNode))] }
-
   def take(node)
-    text = written(node)
-    @found << text.gsub("\n", "\\n") if MessageWords.words?(text)
+    text = self.class.written(node)
+    @found << text.gsub("\n", "\\n") if text.valid_encoding? && MessageWords.words?(text)
   end
 
   def follow(node)
     named = @named.delete(node.name)
     collect(named) if named
   end
+end
 
-  def written(node)
-    case node
-    when Prism::StringNode then node.unescaped
-    when Prism::InterpolatedStringNode then node.parts.map { |part| written(part) }.join
-    else node.slice.size > LONGEST_CODE ? "…" : node.slice
-    end
+# Of Ruby: every literal with words, whatever gets it.
+class TextsOfRuby < Prism::Visitor
+  # These get names of files, patterns and fields, not texts.
+  OTHER = %i[require require_relative autoload unpack unpack1 pack strftime match? scan delete tr].freeze
+
+  def self.of(text)
+    visitor = new
+    Prism.parse(text).value.accept(visitor)
+    visitor.found.uniq
+  end
+
+  attr_reader :found
+
+  def initialize
+    @found = []
+    super
+  end
+
+  def visit_call_node(node) = OTHER.include?(node.name) ? node.receiver&.accept(self) : super
+  def visit_string_node(node) = take(node)
+
+  def visit_interpolated_string_node(node)
+    take(node)
+    MessagesOfRuby.embedded(node).each { |part| part.accept(self) }
+  end
+
+  private
+
+  def take(node)
+    text = MessagesOfRuby.written(node)
+    @found << text.gsub("\n", "\\n") if text.valid_encoding? && MessageWords.words?(text)
   end
 end
 
@@ -130,6 +167,7 @@ end
 module Messages
   TOP = File.expand_path("../../..", __dir__)
   FILE = File.join(__dir__, "messages.txt")
+  TEXTS = File.join(__dir__, "texts.txt")
 
   module_function
 
@@ -143,10 +181,19 @@ module Messages
     end
   end
 
-  # As in messages.txt.
+  # Path of a Ruby source => its texts that are no messages.
+  def texts(messages = all)
+    messages.filter_map { |path, list| [path, TextsOfRuby.of(File.read("#{TOP}/#{path}")) - list] if path.match?(/\.rb\z|exe/) }.to_h
+  end
+
+  # As in messages.txt and texts.txt.
   def written(messages)
     messages.reject { |_, list| list.empty? }.map { |path, list| "#{path}\n#{list.map { |message| "    #{message.rstrip}\n" }.join}" }.join("\n")
   end
 end
 
-File.write(Messages::FILE, Messages.written(Messages.all)) if $PROGRAM_NAME == __FILE__ && ARGV == ["--write"]
+if $PROGRAM_NAME == __FILE__ && ARGV == ["--write"]
+  messages = Messages.all
+  File.write(Messages::FILE, Messages.written(messages))
+  File.write(Messages::TEXTS, Messages.written(Messages.texts(messages)))
+end

@@ -4,7 +4,7 @@
 module Plain
   # What is looked for, and what to write.
   WORDS = {
-    /\b(?:tell|tells|told|telling)\b/i => "report, show, print, copy or pass",
+    /(?<!cannot )\b(?:tell|tells|told|telling)\b/i => "report, show, print, copy or pass",
     /\b(?:whoever|nobody|anybody)\b/i => "the thread, the caller, the user; no caller, no user",
     /\b(?:births?|deaths?|born|dies)\b/i => "allocations, frees, allocated, freed",
     /\bkeepers?\b|\bkept by\b|\bwho keeps\b|\bwhat keeps\b/i => "retained by, what retains it",

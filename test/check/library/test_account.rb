@@ -22,23 +22,23 @@ class AccountTest < Test
     assert_equal(<<~TEXT.lines(chomp: true), AccountText.new(Account.of(account), Layout.new).lines)
       Memory of the process: RSS 100.0 MiB
          bytes  share  where
-      40.0 MiB  40.0%  slots in use
+      40.0 MiB  40.0%  live slots
        5.0 MiB   5.0%  free slots in heap pages, page headers
-      30.0 MiB  30.0%  malloc: in use
+      30.0 MiB  30.0%  malloc: live
       10.0 MiB  10.0%  malloc: waste (fragmentation, caches)
        1.0 MiB   1.0%  malloc: its own data
        1.0 MiB   1.0%  stacks of threads and fibers
       12.0 MiB  12.0%  code and mapped files
        1.0 MiB   1.0%  unattributed
-      Beside: PSS 90.0 MiB; jemalloc 5.3.0, virtual: 31.0 MiB allocated, 33.0 MiB active, 41.0 MiB resident, 3.0 MiB dirty,
-      2.0 MiB retained, 4.0 MiB metadata (read in 1.3 ms)
+      Other figures: PSS 90.0 MiB; jemalloc 5.3.0, virtual: 31.0 MiB allocated, 33.0 MiB active, 41.0 MiB resident, 3.0 MiB
+      dirty, 2.0 MiB retained, 4.0 MiB metadata (read in 1.3 ms)
     TEXT
   end
 
   test "with an earlier one it shows what changed" do
     lines = AccountText.new(Account.of(account(slots_live: 60)), Layout.new, earlier: Account.of(account), since: "since then").lines
     assert_equal("Memory of the process: RSS 120.0 MiB, +20.0 MiB since then", lines[0])
-    assert_equal("60.0 MiB  50.0%  +20.0 MiB  slots in use", lines[2])
+    assert_equal("60.0 MiB  50.0%  +20.0 MiB  live slots", lines[2])
     assert_equal(" 5.0 MiB   4.2%        0 B  free slots in heap pages, page headers", lines[3])
   end
 
@@ -46,14 +46,14 @@ class AccountTest < Test
     silent = account({malloc_live: nil, malloc_waste: nil, malloc_metadata: nil, jemalloc: nil, allocator: "malloc"})
     lines = AccountText.new(Account.of(silent), Layout.new).lines
     assert_equal([], lines.grep(/malloc:/))
-    assert_equal("Beside: PSS 90.0 MiB; malloc (read in 1.3 ms)", lines.last)
+    assert_equal("Other figures: PSS 90.0 MiB; malloc (read in 1.3 ms)", lines.last)
   end
 
   test "without /proc it says so and shows what is known" do
     blind = account({rss: nil, pss: nil, stacks: nil, code_and_files: nil, jit: nil, unattributed: nil})
     lines = AccountText.new(Account.of(blind), Layout.new, earlier: Account.of(account)).lines
     assert(lines[0].include?("/proc could not be read"), lines[0])
-    assert_equal("40.0 MiB     0 B  slots in use", lines[2])
+    assert_equal("40.0 MiB     0 B  live slots", lines[2])
     assert_equal([], lines.grep(/stacks|share/))
   end
 
@@ -86,6 +86,6 @@ class AccountTest < Test
     text = (later.profile - sample_build("account" => account).profile).report.to_s
     assert(text.include?("RSS 140.0 MiB, +40.0 MiB between the two profiles\n"), text)
     assert(text.include?("Growing in malloc (+40.0 MiB, 100% of what grew): RSS +40.0 MiB between the two profiles. " \
-                         "Sampling with malloc=on tells\nwhose malloc it is.\n"), text)
+                         "Sample with malloc=on to see\nwhich library allocated it.\n"), text)
   end
 end

@@ -42,7 +42,7 @@ class AccountGrowthTest < Test
 
   test "RSS that grew in no part that both accounts know" do
     earlier, later = [100, 200].map { |rss| Account.of("rss" => rss * ACCOUNT_MIB, "slots_live" => 40 * ACCOUNT_MIB) }
-    assert_equal("Growing, but in no part by 10.0 MiB: RSS +100.0 MiB since sampling started, and no part that both accounts know grew.",
+    assert_equal("Growing, but no part grew by 10.0 MiB: RSS +100.0 MiB since sampling started, and no known part grew.",
                  AccountGrowth.new(later, earlier, malloc: {}).to_s)
   end
 
@@ -82,7 +82,7 @@ class AccountGrowthTest < Test
   end
 
   test "without malloc rows it says in malloc, and what would tell more" do
-    assert_equal("Growing in malloc (+50.0 MiB, 100% of what grew): RSS +50.0 MiB #{SINCE} Sampling with malloc=on tells whose malloc it is.",
+    assert_equal("Growing in malloc (+50.0 MiB, 100% of what grew): RSS +50.0 MiB #{SINCE} Sample with malloc=on to see which library allocated it.",
                  grown(malloc_live: 80))
     refute(grown(slots_live: 100).include?("malloc=on"))
   end
@@ -95,12 +95,12 @@ class AccountGrowthTest < Test
   end
 
   test "malloc that no sample shows is named so" do
-    assert(grown({"libx.so" => [-5 * ACCOUNT_MIB, 9]}, malloc_live: 80).start_with?("Growing in malloc that no sample shows (+50.0 MiB"))
+    assert(grown({"libx.so" => [-5 * ACCOUNT_MIB, 9]}, malloc_live: 80).start_with?("Growing in malloc memory without samples (+50.0 MiB"))
   end
 
   test "what is no program's data is named when it grows" do
     assert(grown(stacks: 50).start_with?("Growing in stacks of threads and fibers (+49.0 MiB"))
-    assert(grown(unattributed: 50).start_with?("Growing in memory that nothing accounts for (+49.0 MiB"))
+    assert(grown(unattributed: 50).start_with?("Growing in unattributed memory (+49.0 MiB"))
   end
 
   test "without RSS nothing is known to grow" do

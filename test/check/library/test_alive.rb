@@ -34,8 +34,8 @@ class AliveTest < Test
   test "a report has them below the account" do
     build = sample_build("account" => account(1944), "account_at_start" => account(4), "alive" => alive({9 => 2, 30 => 1941}))
     assert_equal(<<~TEXT, build.profile.report.text(root: "/srv/app").to_s.split("\n\n")[-2] + "\n")
-      Threads: 4 → 1,944 since sampling started; 1,943 sleeping, 1 running; 8.6 MiB of their stacks resident
-      count  what       stacks  state     made at
+      Threads: 4 → 1,944 since sampling started; 1,943 sleeping, 1 running; 8.6 MiB of stack memory resident
+      count  what       stacks  state     created at
       1,941  threads  30.3 MiB  sleeping  pool.rb:30
           2  threads  32.0 KiB  sleeping  pool.rb:9
           1  thread   16.0 KiB  running   (main)
@@ -47,11 +47,11 @@ class AliveTest < Test
     refute(text.include?("Threads:"), text)
   end
 
-  test "fibers likewise; what has ended is told apart" do
+  test "fibers likewise; what has ended is counted apart" do
     fibers = [made("/srv/app/f.rb", 3, 5000, suspended: 4000, created: 1000)]
     build = sample_build("account" => account(1), "alive" => alive({}, fibers: fibers))
     section = build.profile.report.text(root: "/srv/app").to_s.split("\n\n")[-2]
-    assert_equal("Fibers: 5,000; 5,000 suspended, 3 more ended and still referred to", section.lines(chomp: true).first)
+    assert_equal("Fibers: 5,000; 5,000 suspended, 3 more ended, but still referenced", section.lines(chomp: true).first)
     assert(section.match?(/^5,000  fibers  78.1 MiB  80.0% suspended  f.rb:3$/), section)
   end
 
@@ -61,8 +61,8 @@ class AliveTest < Test
     report = (later.profile - earlier.profile).report
     text = report.text(root: "/srv/app").to_s
     assert(text.include?("Threads: 4 → 1,943; "), text)
-    assert(text.include?("+1,941 threads made at pool.rb:30 (0 → 1,941)\n-2 threads made at pool.rb:9 (3 → 1)\n"), text)
-    assert(text.end_with?("Nothing grew by more than sampling alone explains but the number of threads.\n"), text)
+    assert(text.include?("+1,941 threads created at pool.rb:30 (0 → 1,941)\n-2 threads created at pool.rb:9 (3 → 1)\n"), text)
+    assert(text.end_with?("Nothing grew by more than sampling noise, except the number of threads.\n"), text)
     assert_equal([4, 1943], [report.to_h[:alive_earlier], report.to_h[:alive]].map { |all| all[:threads][:count] })
   end
 

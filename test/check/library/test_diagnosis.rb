@@ -105,7 +105,7 @@ class DiagnosisTest < Test
     text = flat(walked(leaking(20), {5 => {LIST => 0.3, ["constant OTHER", "element [] of Array"] => 0.25, nil => 0.45}}).diagnosis.text)
     assert(text.include?("At least 3.9 MiB of it is retained by `ALL`.") && !text.include?("retained by `OTHER`"), text)
     part = flat(walked(leaking(20), {5 => {LIST => 0.4, nil => 0.6}}).diagnosis.text)
-    assert(part.include?("Most of it is from /srv/app/cart.rb:12 `Cart#add`, at least 40.0% of which `ALL` retains.") && part.include?("1. `ALL` retains at least 40.0% of +"), part)
+    assert(part.include?("Most of it is from /srv/app/cart.rb:12 `Cart#add`, at least 40.0% of it retained by `ALL`.") && part.include?("1. `ALL` retains at least 40.0% of +"), part)
   end
 
   test "where counts say that it grows and no line is certain, the most probable one is named" do
@@ -268,7 +268,7 @@ class DiagnosisTest < Test
   test "threads that pile up: how many, all memory that came with them, what they retain, and which object they wait for" do
     found = waiting("stuck" => [STUCK])
     text = flat(found.text)
-    assert(text.include?("With 190 more threads (10 → 200) RSS grew by 28.5 MiB: 19.0 MiB slots in use, 9.5 MiB free slots in heap pages, page headers."), text)
+    assert(text.include?("With 190 more threads (10 → 200) RSS grew by 28.5 MiB: 19.0 MiB live slots, 9.5 MiB free slots in heap pages, page headers."), text)
     assert(text.include?("180 of them wait for `Thread::Queue` (`@inbox of Worker`) at /srv/app/worker.rb:9, and nothing else refers to it."), text)
     retained = text[/They retain (\S+ \S+) of objects/, 1]
     assert_equal("5.9 MiB", retained) # 19 minutes of 5 samples; what was there at first does not count
@@ -289,7 +289,7 @@ class DiagnosisTest < Test
       found = diagnosis(20) { |minute| {**of[minute], rows: ->(build) { kept(build, OTHER, minute, 1) }} }
       assert_equal([:mapped, [], 1], [found.kind, found.text.shown, found.text.steps.size])
       refute(found.text.sentence.include?("report.rb"), found.text.sentence)
-      found.text.sentence[/evenly|: (.*) grew by/, 1]
+      found.text.sentence[/steadily|: (.*) grew by/, 1]
     end
     assert_equal({free: "memory that was mapped outside of malloc (mmap)", files: "mapped files", stacks: "memory of thread and fiber stacks"}, names)
     both = diagnosis(20) { |minute| {mapped: 2 * minute, rows: ->(build) { kept(build, OTHER, minute, 16) }} }
@@ -345,7 +345,7 @@ class DiagnosisTest < Test
     text = flat(half.diagnosis.text)
     found = half.diagnosis.findings.first
     assert_close(0.4 * found.space, found.resident, 1e-6)
-    assert(text.include?("MiB of it is resident: the rest was allocated and never touched."), text)
+    assert(text.include?("MiB of it is resident. The rest was allocated and never touched."), text)
     refute(flat(native(20).diagnosis.text).include?("resident"))
   end
 

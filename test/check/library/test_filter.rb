@@ -89,10 +89,10 @@ class FilterTest < Test
     text = sample_build(**meta).profile.filter(class: "Ticket", age: 0..5).report.to_s
     assert(text.include?("\nA part of the profile, filtered: class Ticket, age 0..5\n"), text)
     assert(!text.include?("Memory of the process") && !text.include?("(before start)"), text)
-    assert(text.tr("\n", " ").include?("100.0% of what is in use"), text)
+    assert(text.tr("\n", " ").include?("100.0% of live memory"), text)
     assert_equal({class: "Ticket", age: "0..5"}, sample_build.profile.filter(class: "Ticket", age: 0..5).report.to_h[:filter])
     none = sample_build.profile.filter(class: "Nobody")
-    assert(none.report.to_s.end_with?("Nothing that matches is known to be in use.\n"))
+    assert(none.report.to_s.end_with?("No matching memory is known to be live.\n"))
     assert(none.top.to_s.start_with?("A part of the profile, filtered: class Nobody\n"), none.top.to_s)
   end
 

@@ -60,7 +60,7 @@ class GcTimesTest < Test
   test "the head of a report says what was forced, and why there was no GC" do
     assert_equal([nil, nil], [head(nil), head(FORCED.merge("gcs" => 0, "walks" => 0, "last" => "not_needed"))])
     assert_equal("Forced by the sampler: 3 major GCs and 1 heap walk took 0.5% of the run time, and stopped Ruby code for 21 ms at most; " \
-                 "before the last periodic profile the share of diagnose= did not pay for another major GC yet", head(FORCED).sub(/\.\z/, ""))
+                 "the share of diagnose= did not allow another major GC before the last periodic profile", head(FORCED).sub(/\.\z/, ""))
     assert(head(FORCED.merge("gcs" => 0, "walks" => 0, "last" => "refused")).start_with?("Forced by the sampler: the program has disabled GC"))
   end
 end

@@ -39,13 +39,13 @@ class GenerationsTest < Test
     assert_close(1, generations.sum(&:share))
     assert_equal([137, 3], [generations.ageless.samples, generations.young.samples])
     text = generations.to_s
-    assert(text.include?("No age is known of 972.2 MiB") && text.match?(/malloc.s blocks have\s+no\s+births/), text)
-    assert(text.include?("Young (born since the last completed mark, in no generation): 1.5 MiB"), text)
+    assert(text.include?("The age of 972.2 MiB") && text.match?(/does not record when\s+malloc\s+blocks\s+were\s+allocated/), text)
+    assert(text.include?("Young (allocated since the last GC, in no generation): 1.5 MiB"), text)
   end
 
   test "by age, word for word" do
     assert_equal(<<~TEXT, sample_build.profile.generations.text(root: "/srv/app", width: 110).to_s)
-      In use by age, in GCs (this is GC 100): 54.0 MiB ±10.2 MiB in 1,346,819 objects, 108 samples
+      Live memory by age, in GCs (this is GC 100): 54.0 MiB ±10.2 MiB in 1,346,819 objects, 108 samples
            age     bytes   95% interval  samples  share     per GC                    the largest, by line
             ~1   3.5 MiB  1.5 – 7.0 MiB        7   6.5%    3.5 MiB  █▏                …/base.rb:100 Model::Base.new
          2 – 3       0 B              -        0   0.0%        0 B                    -
@@ -54,7 +54,7 @@ class GenerationsTest < Test
        16 – 31       0 B              -        0   0.0%        0 B                    -
        32 – 63       0 B              -        0   0.0%        0 B                    -
       64 – 100  48.5 MiB       ±9.8 MiB       97  89.8%    1.3 MiB  ████████████████  models/x.rb:12 Foo#bar
-      By bytes, half of it has survived 80 GCs or more.
+      Half of it (by bytes) has survived 80 GCs or more.
 
       Age 64 – 100: 48.5 MiB ±9.8 MiB in 1,271,447 objects, 97 samples
              bytes   95% interval    objects  samples  share    age  class   line
@@ -62,8 +62,7 @@ class GenerationsTest < Test
       ~2   0.5 MiB  0.0 – 2.6 MiB     13,108        1   1.0%  100.0  Object  (no stack)
       ~ fewer than 10 samples: weak
 
-      Young (born since the last completed mark, in no generation): 3.0 MiB (1.2 – 6.4 MiB) in 19,664 objects, 6
-      samples
+      Young (allocated since the last GC, in no generation): 3.0 MiB (1.2 – 6.4 MiB) in 19,664 objects, 6 samples
     TEXT
   end
 
@@ -101,9 +100,9 @@ class GenerationsTest < Test
   end
 
   test "nothing, and nothing known" do
-    assert(Build.new.profile.generations.to_s.end_with?("Nothing that has an age is in use.\n"))
+    assert(Build.new.profile.generations.to_s.end_with?("No live memory has a known age.\n"))
     without = Profile.from_raw(sample_build.raw.merge(meta: {})).generations
-    assert(without.to_s.include?("this profile does not tell births"), without.to_s)
+    assert(without.to_s.match?(/this profile does not record when memory\s+was allocated/), without.to_s)
     assert_equal([0, nil], [without.count, without.median])
     JSON.generate(without.to_h)
   end

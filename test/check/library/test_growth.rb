@@ -121,7 +121,7 @@ class GrowthTest < Test
     later = sample_build(**LATER).row(["/srv/app/leak.rb:7 Leak#now", "/srv/app/main.rb:3 <main>"], "String", inuse: 30, birth: 105)
     earlier = sample_build.row(["/srv/app/cache.rb:9 Cache#put"], "Hash", type: "T_HASH", slot: 160, inuse: 8, birth: 70)
     assert_equal(<<~TEXT, (later.profile - earlier.profile).report.text(root: "/srv/app").to_s)
-      Growth of what is in use over 10 min 0 s, 10 GCs: +11.0 MiB (+3.9 – +18.6 MiB) in 367,013 objects
+      Growth of live memory over 10 min 0 s, 10 GCs: +11.0 MiB (+3.9 – +18.6 MiB) in 367,013 objects
       Not in the tables: 3.0 MiB (1.2 – 6.4 MiB) in 19,664 objects, 6 samples allocated since the last GC. Some of it may be
       retained; GC.sample_profile(full_gc: true) shows it.
 
@@ -134,18 +134,18 @@ class GrowthTest < Test
       ~1  -4.0 MiB  -7.7 – -1.2 MiB  -26,218     0 B  4.0 MiB        8  Hash   cache.rb:9 Cache#put
       ~ fewer than 10 samples: weak
 
-      Within noise (no more than sampling explains in so many rows), by line:
+      Within noise (sampling alone explains it), by line:
            bytes     95% interval  objects   gained     lost  samples  class   line
       1  0.0 MiB  -4.1 – +4.1 MiB        0  3.5 MiB  3.5 MiB       14  Ticket  model-7.1.2/lib/base.rb:100 Model::Base.new
 
-      The largest growth: leak.rb:7 `Leak#now` +15.0 MiB (+9.9 – +21.3 MiB) in 393,231 objects of heap slots alone, mostly
+      The largest growth: leak.rb:7 `Leak#now` +15.0 MiB (+9.9 – +21.3 MiB) in 393,231 objects of heap slots only, mostly
       `String`.
     TEXT
   end
 
   test "nothing significant is said to be so" do
     report = (one(2, birth: 105, **LATER) - one(3)).report.to_s
-    assert(report.end_with?("Nothing grew by more than sampling alone explains.\n"), report)
+    assert(report.end_with?("Nothing grew by more than sampling noise.\n"), report)
   end
 
   # Samples of +mean+ expected, as sampling draws them.
@@ -180,7 +180,7 @@ class GrowthTest < Test
     wrong = 200.times.count do
       earlier = build.row(["a.rb:1 A#a"], "String", inuse: drawn(random, 200), birth: 99)
       later = build(**LATER).row(["a.rb:1 A#a"], "String", inuse: drawn(random, 200), birth: 109)
-      !(later.profile - earlier.profile).report.to_s.end_with?("Nothing grew by more than sampling alone explains.\n")
+      !(later.profile - earlier.profile).report.to_s.end_with?("Nothing grew by more than sampling noise.\n")
     end
     assert(wrong <= 12, "#{wrong} of 200 said to grow; 2.5% are allowed")
   end
@@ -236,7 +236,7 @@ class GrowthTest < Test
   end
 
   # Where malloc is not sampled most of a process's growth may be there: what slots say is not the whole.
-  test "a growth of slots alone, or of malloc alone, says so; one step has no rate" do
+  test "a growth of slots only, or of malloc only, has a text that shows it; one step has no rate" do
     growth = lambda do |on, kind: :both|
       malloc = {"state" => on ? "on" : "off", "interval" => (512 * 1024 if on), "interval_changes" => 0, "allocator" => "jemalloc 5.3.1", "missing" => nil}
       earlier, later = [{}, LATER].map { |time| build(**time, malloc: malloc) }
@@ -246,6 +246,6 @@ class GrowthTest < Test
       refute(text.include?("hour"), text)
       text[/The largest growth: .* in \S+ objects(.*?), mostly/, 1]
     end
-    assert_equal(["", " of heap slots alone", " of heap slots alone", " of malloc alone"], [growth[true], growth[false], growth[true, kind: :slots], growth[true, kind: :malloc]])
+    assert_equal(["", " of heap slots only", " of heap slots only", " of malloc only"], [growth[true], growth[false], growth[true, kind: :slots], growth[true, kind: :malloc]])
   end
 end

@@ -23,7 +23,7 @@ class LineHistoryTest < Test
 
   MIB = 1 << 20
 
-  test "a line over time: what it and the gems that it calls have in use, what was born and what died" do
+  test "a line over time: what it and the gems that it calls have live, allocated and freed" do
     history = series_of(5).line("models/order.rb:12")
     assert_equal([0, 15, 30, 45, 60], history.moments.map { |moment| moment.inuse.samples })
     assert_equal([0, 20, 40, 60, 80], history.moments.map { |moment| moment.born.samples })
@@ -40,18 +40,18 @@ class LineHistoryTest < Test
       models/order.rb:12
       process 4711, 5 profiles, 2026-01-01 00:10:00 – 00:14:00 UTC
 
-      in use ▁▂▄▇█  0 B – 30.0 MiB
+      live ▁▂▄▇█  0 B – 30.0 MiB
 
-          time    in use    95% interval  objects      born     died
-      00:10:00       0 B               -        0         -        -
-      00:11:00   7.5 MiB  4.3 – 12.2 MiB  196,616  10.0 MiB  2.5 MiB  ██▌
-      00:12:00  15.0 MiB        ±5.5 MiB  393,231  10.0 MiB  2.5 MiB  █████
-      00:13:00  22.5 MiB        ±6.7 MiB  589,847  10.0 MiB  2.5 MiB  ███████▌
-      00:14:00  30.0 MiB        ±7.7 MiB  786,462  10.0 MiB  2.5 MiB  ██████████
+          time      live    95% interval  objects  allocated    freed
+      00:10:00       0 B               -        0          -        -
+      00:11:00   7.5 MiB  4.3 – 12.2 MiB  196,616   10.0 MiB  2.5 MiB  ██▌
+      00:12:00  15.0 MiB        ±5.5 MiB  393,231   10.0 MiB  2.5 MiB  █████
+      00:13:00  22.5 MiB        ±6.7 MiB  589,847   10.0 MiB  2.5 MiB  ███████▌
+      00:14:00  30.0 MiB        ±7.7 MiB  786,462   10.0 MiB  2.5 MiB  ██████████
 
-      In use now: 30.0 MiB ±7.7 MiB in 786,462 objects, 60 samples. Since the first
-      profile: +30.0 MiB (+22.8 – +38.5 MiB) in 4 min 0 s. Of what was born there
-      since sampling started 75.0% is not found dead.
+      Live now: 30.0 MiB ±7.7 MiB in 786,462 objects, 60 samples. Since the first
+      profile: +30.0 MiB (+22.8 – +38.5 MiB) in 4 min 0 s. Of the memory allocated
+      there since sampling started, 75.0% is not freed.
     TEXT
     data = JSON.parse(JSON.generate(history.to_h), symbolize_names: true)
     assert_close(30 * MIB, data[:profiles].last[:inuse][:bytes], 1e-3)
@@ -63,8 +63,8 @@ class LineHistoryTest < Test
   test "of many profiles some are shown, evenly; the plot is of all" do
     lines = series_of(60).line("order.rb:12", top: 4).text(width: 80).to_s.lines(chomp: true)
     assert_equal(%w[00:10:00 00:29:00 00:49:00 01:09:00], lines.filter_map { |line| line[/\A[ ~]*(\d\d:\d\d:\d\d)/, 1] })
-    assert(lines.include?("56 profiles in between are left out"), lines.join("\n"))
-    assert_equal([56, true], [lines.find { |line| line.start_with?("in use") }.count(Plot::BARS), lines.all? { |line| line.length <= 80 }])
+    assert(lines.include?("56 profiles in between are not shown"), lines.join("\n"))
+    assert_equal([58, true], [lines.find { |line| line.start_with?("live") }.count(Plot::BARS), lines.all? { |line| line.length <= 80 }])
   end
 
   test "a line that is not there, or in several files: the message names the nearest" do

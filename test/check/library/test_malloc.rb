@@ -157,7 +157,7 @@ class MallocTest < Test
       100 GCs: 80 minor, 20 major (the last 45.0 s before)
       40 live samples, the sampler itself uses 2.0 MiB
 
-      In use (objects found alive by the last completed mark, and what malloc gave), by line: 992.2 MiB ±8.6 MiB in 620,094
+      Live memory (objects that survived the last GC, and malloc blocks not freed), by line: 992.2 MiB ±8.6 MiB in 620,094
       objects, 177 samples
               bytes   95% interval     slots     malloc  objects  samples  share  class            line
        1  973.7 MiB       ±6.2 MiB  20.0 MiB  953.7 MiB  524,408      140  98.1%  (malloc) 98% +1  load.rb:12 Loader#read
@@ -176,26 +176,26 @@ class MallocTest < Test
        2   16.0 MiB       ±5.7 MiB  xmlNewNode (libxml2.so.2)  parse.rb:7 Parser#parse
       ~3    2.5 MiB  0.9 – 5.7 MiB  libxml2.so.2+0x3234        parse.rb:7 Parser#parse
 
-      Young (born since the last completed mark, not in the tables): nothing sampled
-      (before start): about 19.1 MiB of the slots that are allocated now, of 19.1 MiB when sampling started
+      Young (allocated since the last GC, not in the tables): nothing sampled
+      (before start): about 19.1 MiB of slots still allocated, of 19.1 MiB when sampling started
 
-      Allocated since start, by line: 1.9 GiB ±0.02 GiB in 1,909,833 objects, 734 samples
-              bytes   95% interval    objects  samples  share  dead  95% interval  line
-       1    1.7 GiB      ±0.01 GiB    524,488      220  87.1%  0.0%    0.0 – 0.0%  load.rb:12 Loader#read
-       2  252.6 MiB      ±22.0 MiB  1,311,613      505  12.7%  0.0%    0.0 – 0.8%  parse.rb:7 Parser#parse
-      ~3    4.5 MiB  2.1 – 8.4 MiB     73,733        9   0.2%  0.0%   0.0 – 29.9%  (no GVL) (no GVL)
+      Allocated since sampling started, by line: 1.9 GiB ±0.02 GiB in 1,909,833 objects, 734 samples
+              bytes   95% interval    objects  samples  share  freed  95% interval  line
+       1    1.7 GiB      ±0.01 GiB    524,488      220  87.1%   0.0%    0.0 – 0.0%  load.rb:12 Loader#read
+       2  252.6 MiB      ±22.0 MiB  1,311,613      505  12.7%   0.0%    0.0 – 0.8%  parse.rb:7 Parser#parse
+      ~3    4.5 MiB  2.1 – 8.4 MiB     73,733        9   0.2%   0.0%   0.0 – 29.9%  (no GVL) (no GVL)
 
-      The largest: load.rb:12 `Loader#read` keeps 973.7 MiB ±6.2 MiB in 524,408 blocks of malloc and `String`s, 98.1% of what
-      is in use.
+      The largest: load.rb:12 `Loader#read` retains 973.7 MiB ±6.2 MiB in 524,408 blocks of malloc and `String`s, 98.1% of
+      live memory.
     TEXT
   end
 
   test "the tables can be of one kind" do
     slots = profile.report(kind: :slots).to_s
-    assert(slots.include?("heap slots alone, by line: 20.0 MiB"), slots)
+    assert(slots.include?("heap slots only, by line: 20.0 MiB"), slots)
     refute(slots.include?("malloc by function"), slots)
     malloc = profile.report(kind: :malloc).to_s
-    assert(malloc.include?("malloc alone, by line: 972.2 MiB"), malloc)
+    assert(malloc.include?("malloc only, by line: 972.2 MiB"), malloc)
     assert(!malloc.include?("By class") && !malloc.include?("Young") && !malloc.include?("(before start)"), malloc)
   end
 
@@ -215,7 +215,7 @@ class MallocTest < Test
     header = ->(**malloc) { Build.new("malloc" => malloc.transform_keys(&:to_s)).profile.report.to_s.lines[2].chomp }
     assert_equal("malloc: one sample per 512 KiB allocated, jemalloc 5.3.1", header[state: "on", interval: 524_288, allocator: "jemalloc 5.3.1"])
     assert_equal("malloc: one sample per 1 MiB allocated; missing: deaths", header[state: "on", interval: 1 << 20, missing: "deaths"])
-    assert_equal("malloc: not sampled, on standby: GC::SampleProfile.start begins it", header[state: "standby"])
+    assert_equal("malloc: not sampled, on standby: GC::SampleProfile.start starts it", header[state: "standby"])
     assert_equal("malloc: not sampled: start Ruby with --heap-sample=malloc=on to see it", header[state: "off"])
     assert_equal("malloc: not sampled (glibc 2.36): LD_PRELOAD=libjemalloc.so.2", header[state: "missing", allocator: "glibc 2.36",
                                                                                 missing: "LD_PRELOAD=libjemalloc.so.2"])
@@ -247,7 +247,7 @@ class MallocTest < Test
     [10 * MB, 20_000].each do |size|
       growth, gained, lost = growth_of(later(10, 25, size: size), held(10, 25, size: size))
       assert_equal([[], 0, 0], [growth.rows, gained, lost])
-      assert(growth.matched? && growth.report.to_s.end_with?("Nothing grew by more than sampling alone explains.\n"))
+      assert(growth.matched? && growth.report.to_s.end_with?("Nothing grew by more than sampling noise.\n"))
     end
   end
 
@@ -324,7 +324,7 @@ class MallocTest < Test
     on = Build.new(**LATER_META).row([PARSE], "String", inuse: 20, birth: 10).malloc([PARSE], "ruby", 20_000, inuse: 40).profile
     growth = on - off
     assert_equal([true, true, []], [growth.malloc_left_out?, growth.matched?, growth.rows])
-    assert(growth.report.to_s.include?("it is left out"), growth.report.to_s)
+    assert(growth.report.to_s.include?("Malloc memory is left out"), growth.report.to_s)
   end
 
   test "when the slots' interval changed alone, rows of malloc are matched" do
@@ -337,7 +337,7 @@ class MallocTest < Test
     growth = malloc_build(**LATER_META).malloc(["#{XML} xmlNewNode", "/srv/app/leak.rb:1 Leak#x"], "libxml2.so.2", 200, inuse: 60, birth: 101).profile - profile
     assert_equal(["xmlNewNode (libxml2.so.2)"], growth.groups(:function, kind: :malloc).map(&:key))
     assert_equal([], growth.groups(:line, kind: :slots))
-    assert(growth.report(by: :function, kind: :malloc).to_s.include?("malloc alone"), growth.report.to_s)
+    assert(growth.report(by: :function, kind: :malloc).to_s.include?("malloc only"), growth.report.to_s)
     assert(growth.report.to_s.include?("leak.rb:1 `Leak#x` +30.0 MiB"), growth.report.to_s)
   end
 end

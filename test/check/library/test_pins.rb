@@ -33,12 +33,12 @@ class PinsTest < Test
 
   test "top --value holds_free says what pins: objects in C, machine stacks and where they stand, keys, variables" do
     text = pins_profile.top(value: :holds_free).text(**LOOK_AT_PINS).to_s
-    assert(text.include?("Of that pinned, which GC.compact cannot move: 32.0 MiB"), text)
+    assert(text.include?("Pinned part of it, which GC.compact cannot move: 32.0 MiB"), text)
     [/16\.0 MiB +\S.* an object in C +Token +parser\.rb:3 +data of Native::Doc \(doc in native\.so\)$/,
      /6\.0 MiB +\S.* a machine stack +Token +parser\.rb:3 +C stack of Thread worker\.rb:7$/,
      /5\.0 MiB +\S.* a Hash that compares by identity +Token +parser\.rb:3 +\{\} key of Hash \(SEEN\)$/,
      /3\.0 MiB +\S.* running code +Token +parser\.rb:3 +local all of Report#draw report\.rb:4$/,
-     /2\.0 MiB +\S.* nothing any more /].each { |line| assert(text.match?(line), "#{line.source}\n#{text}") }
+     /2\.0 MiB +\S.* nothing now /].each { |line| assert(text.match?(line), "#{line.source}\n#{text}") }
   end
 
   test "so do the report, and why" do
@@ -61,9 +61,9 @@ class PinsTest < Test
 
   test "without a walk a report says how to learn what pins; where little is pinned it says nothing" do
     text = pins_profile(kept: nil).top(value: :holds_free).text(**LOOK_AT_PINS).to_s
-    assert(text.include?("What pins 32.0 MiB of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --value holds_free PID."), text)
+    assert(text.include?("To see what pins 32.0 MiB of it, run a heap walk: GC.sample_profile(why: true), or heapsample top --value holds_free PID."), text)
     refused = pins_profile(kept: {"refused" => "a GC was running"})
-    assert(refused.top(value: :holds_free).text(**LOOK_AT_PINS).to_s.include?("a walk over the heap tells"))
+    assert(refused.top(value: :holds_free).text(**LOOK_AT_PINS).to_s.include?("run a heap walk"))
     little = pins_profile
     little.table[0][HeapSample::Columns::HOLDS_FREE, 3] = [40.0 * PINS_MIB, 1e12, PINS_MIB]
     refute(little.top(value: :holds_free).text(**LOOK_AT_PINS).to_s.match?(/pinned by|walk over/))

@@ -17,7 +17,7 @@ class ReportTest < Test
       100 GCs: 80 minor, 20 major (the last 45.0 s before)
       114 live samples, the sampler itself uses 2.0 MiB
 
-      In use (found alive by the last completed mark), by line: 54.0 MiB ±10.2 MiB in 1,346,819 objects, 108 samples
+      Live memory (objects that survived the last GC), by line: 54.0 MiB ±10.2 MiB in 1,346,819 objects, 108 samples
              bytes   95% interval    objects  samples  share    age  class          line
        1  50.0 MiB       ±9.8 MiB  1,310,770      100  92.6%   77.2  String 96% +1  models/x.rb:12 Foo#bar
       ~2   3.5 MiB  1.5 – 7.0 MiB     22,941        7   6.5%    1.0  Ticket         model-7.1.2/lib/base.rb:100 Model::Base.n…
@@ -32,19 +32,19 @@ class ReportTest < Test
       ~3   2.0 MiB  0.6 – 5.0 MiB     52,431        4   3.7%   10.0  Array
       ~4   0.5 MiB  0.0 – 2.6 MiB     13,108        1   0.9%  100.0  Object
 
-      Young (born since the last completed mark, not in the tables): 3.0 MiB (1.2 – 6.4 MiB) in 19,664 objects, 6 samples
-      (before start): about 4.0 MiB of the slots that are allocated now, of 19.1 MiB when sampling started
+      Young (allocated since the last GC, not in the tables): 3.0 MiB (1.2 – 6.4 MiB) in 19,664 objects, 6 samples
+      (before start): about 4.0 MiB of slots still allocated, of 19.1 MiB when sampling started
 
-      Allocated since start, by line: 109.0 MiB ±14.5 MiB in 2,729,683 objects, 218 samples
-              bytes   95% interval    objects  samples  share   dead  95% interval  lived  line
-       1  102.0 MiB      ±14.0 MiB  2,673,971      204  93.6%  51.0%  44.2 – 57.8%    2.0  models/x.rb:12 Foo#bar
-       2    5.0 MiB  2.5 – 9.0 MiB     32,773       10   4.6%   0.0%   0.0 – 27.8%      -  …/lib/base.rb:100 Model::Base.new
+      Allocated since sampling started, by line: 109.0 MiB ±14.5 MiB in 2,729,683 objects, 218 samples
+              bytes   95% interval    objects  samples  share  freed  95% interval  lifetime  line
+       1  102.0 MiB      ±14.0 MiB  2,673,971      204  93.6%  51.0%  44.2 – 57.8%       2.0  models/x.rb:12 Foo#bar
+       2    5.0 MiB  2.5 – 9.0 MiB     32,773       10   4.6%   0.0%   0.0 – 27.8%         -  …/lib/base.rb:100 Model::Base.n…
           ← main.rb:3 <main>
-      ~3    1.5 MiB  0.3 – 4.2 MiB      9,832        3   1.4%   0.0%   0.0 – 56.1%      -  main.rb:3 <main>
-      ~4    0.5 MiB  0.0 – 2.6 MiB     13,108        1   0.5%   0.0%   0.0 – 79.3%      -  (no stack)
+      ~3    1.5 MiB  0.3 – 4.2 MiB      9,832        3   1.4%   0.0%   0.0 – 56.1%         -  main.rb:3 <main>
+      ~4    0.5 MiB  0.0 – 2.6 MiB     13,108        1   0.5%   0.0%   0.0 – 79.3%         -  (no stack)
 
-      The largest: models/x.rb:12 `Foo#bar` keeps 50.0 MiB ±9.8 MiB in 1.3 million objects, mostly `String`s, 92.6% of what is
-      in use.
+      The largest: models/x.rb:12 `Foo#bar` retains 50.0 MiB ±9.8 MiB in 1.3 million objects, mostly `String`s, 92.6% of live
+      memory.
     TEXT
   end
 
@@ -99,20 +99,20 @@ class ReportTest < Test
     build = Build.new("gc" => {"count" => 1, "minor" => 1, "major" => 0, "last_major_ns" => nil})
     build.row(["a.rb:1 A#a"], "String", young: 30, birth: 1)
     text = build.profile.report.to_s
-    assert(text.include?("Young (born since the last completed mark; none is known to be in use), by line: 15.0 MiB"), text)
+    assert(text.include?("Young memory (allocated since the last GC, so it may be garbage), by line: 15.0 MiB"), text)
     assert(text.include?("0 major (none yet)"), text)
-    assert(text.end_with?("The largest: a.rb:1 `A#a` made 15.0 MiB ±5.5 MiB in 393,231 `String`s, 100.0% of what is young.\n"), text)
+    assert(text.end_with?("The largest: a.rb:1 `A#a` allocated 15.0 MiB ±5.5 MiB in 393,231 `String`s, 100.0% of young memory.\n"), text)
   end
 
   test "an empty profile says so" do
     text = Build.new.profile.report.to_s
     assert(text.include?("by line: nothing sampled"), text)
-    assert(text.end_with?("Nothing that was allocated since sampling started is known to be in use.\n"), text)
+    assert(text.end_with?("No memory allocated since sampling started is known to be live.\n"), text)
   end
 
   test "a profile without meta data has a report" do
     raw = sample_build.raw.merge(meta: {})
-    assert(Profile.from_raw(raw).report.to_s.start_with?("Heap sample\n\nIn use"))
+    assert(Profile.from_raw(raw).report.to_s.start_with?("Heap sample\n\nLive memory"))
   end
 
   test "what lived before the start is never more than it was then" do

@@ -30,16 +30,16 @@ class RetainedTest < Test
 
   test "what came and stayed, word for word" do
     assert_equal(<<~TEXT, retained(leaking).text(root: "/srv/app").to_s)
-      Retained: came after the first profile, was in use in the second, and still is in the third: 10.5 MiB ±4.6 MiB in
+      Retained: allocated after the first profile, live in the second, and still live in the third: 10.5 MiB ±4.6 MiB in
       275,262 objects, 21 samples
       10 min 0 s, 10 GCs from the first to the second; 10 min 0 s, 10 GCs from the second to the third
-      Of 26.0 MiB ±7.2 MiB that came, 40.4% (28.2 – 53.9%) is still in use.
+      Of 26.0 MiB ±7.2 MiB allocated in between, 40.4% (28.2 – 53.9%) is still live.
 
-            bytes  95% interval      came  still in use  95% interval  samples  class   line
-      1  10.5 MiB      ±4.6 MiB  11.0 MiB         95.5%  78.2 – 99.2%       21  String  leak.rb:7 Leak#x
+            bytes  95% interval  allocated  still live  95% interval  samples  class   line
+      1  10.5 MiB      ±4.6 MiB   11.0 MiB       95.5%  78.2 – 99.2%       21  String  leak.rb:7 Leak#x
 
       The largest: leak.rb:7 `Leak#x` retains 10.5 MiB ±4.6 MiB in 275,262 objects, 21 samples, 95.5% (78.2 – 99.2%) of what
-      came there.
+      was allocated there.
     TEXT
   end
 
@@ -74,7 +74,7 @@ class RetainedTest < Test
   test "a steady line retains nothing, be it 100 MB and replaced all the time" do
     profiles = [0, 1, 2].map { |n| at(n).row(LEAK, "String", inuse: 200, birth: 3).row(QUEUE, "Job", inuse: 200, birth: 99 + 10 * n).profile }
     text = retained(profiles).to_s
-    assert(text.end_with?("Nothing that came after the first profile is known to be retained.\n"), text)
+    assert(text.end_with?("No memory allocated after the first profile is known to be retained.\n"), text)
   end
 
   test "born in the GC of the first: what was in use there is taken off; in that of the second: no more than was in use" do
@@ -98,17 +98,17 @@ class RetainedTest < Test
     end
     found = retained([held[0, 30, 10], held[1, 60, 40], held[2, 90, 70]])
     assert_equal([["/srv/app/keep.rb", 30, true]], found.map { |row| [row.key.path, row.samples, row.bound?] })
-    assert(found.to_s.tr("\n", " ").include?("at least so much is retained") && found.to_s.include?("retains at least"), found.to_s)
+    assert(found.to_s.tr("\n", " ").include?("so figures are lower bounds") && found.to_s.include?("retains at least"), found.to_s)
   end
 
   test "malloc that was not sampled for all three is left out" do
     malloc = ->(number) { at(number).malloc([RUBY, PARSE], "ruby", 20_000, inuse: 10 * number).row(LEAK, "String", inuse: 10 * number, birth: 104).profile }
     both = retained([at(0).profile, malloc[1], malloc[2]])
     assert_equal(["/srv/app/leak.rb"], both.map { |row| row.key.path })
-    assert(both.to_s.include?("it is left out"), both.to_s)
+    assert(both.to_s.include?("Malloc memory is left out"), both.to_s)
     other = at(2, "malloc" => {"state" => "on", "interval" => 1 << 20}).malloc([RUBY, PARSE], "ruby", 20_000, inuse: 20).profile
     changed = retained([malloc[0], malloc[1], other])
-    assert_equal([0, true], [changed.count, changed.to_s.include?("it is left out")])
+    assert_equal([0, true], [changed.count, changed.to_s.include?("Malloc memory is left out")])
   end
 
   test "of several processes, totals, and what is more than noise" do
@@ -120,7 +120,7 @@ class RetainedTest < Test
     low, high = found.first.interval
     assert(low > 0 && low < 20.5 * 1024**2 && high > 20.5 * 1024**2, "#{low} #{high}")
     text = found.to_s
-    assert(text.include?("not of one session of one process") && !text.include?("still in use"), text)
+    assert(text.include?("not of one session of one process") && !text.include?("is still live"), text)
     assert_equal([false, "/srv/app/leak.rb"], found.to_h.then { |data| [data[:one_process], data[:rows][0][:path]] })
   end
 

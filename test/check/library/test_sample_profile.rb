@@ -70,14 +70,14 @@ class SampleProfileTest < Test
   end
 
   test "inspect is one line, pp a short table" do
-    line = "#<GC::SampleProfile 114 samples, 54.0 MiB in use, 3.0 MiB young, one per 512 KiB, at GC 100>"
+    line = "#<GC::SampleProfile 114 samples, 54.0 MiB live, 3.0 MiB young, one per 512 KiB, at GC 100>"
     assert_equal(line, sampled.inspect)
     assert_equal(sample_build.profile.top.text.lines(5), sampled.pretty_inspect.lines(chomp: true))
   end
 
   test "inspect says how much of it malloc gave" do
     build = sample_build.malloc(["!/usr/lib/libfoo.so foo", "/srv/app/main.rb:3 <main>"], "libfoo.so", 1 << 24, inuse: 4)
-    assert(GC::SampleProfile.new(build.raw).inspect.include?(" 118.0 MiB in use (64.0 MiB from malloc), 3.0 MiB young,"))
+    assert(GC::SampleProfile.new(build.raw).inspect.include?(" 118.0 MiB live (64.0 MiB from malloc), 3.0 MiB young,"))
   end
 
   test "a report can be of one kind" do

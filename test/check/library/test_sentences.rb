@@ -103,7 +103,7 @@ class SentencesTest < Test
     check_look(diagnosis, name)
   end
 
-  STARTS = {confirmed: "Leak (confirmed): ", likely: "Leak (likely): ", grows: "Grows (certain): ", ended: "Ended: ", none: "No leak found: ", unknown: "Cannot tell: "}.freeze
+  STARTS = {confirmed: "Leak (confirmed): ", likely: "Leak (likely): ", grows: "Grows (certain): ", ended: "Ended: ", none: "No leak found. ", unknown: "Cannot tell: "}.freeze
 
   def check_sentence(diagnosis, data, name)
     sentence = data[:sentence]
@@ -112,7 +112,7 @@ class SentencesTest < Test
     assert_equal(diagnosis.state == :likely, sentence.include?(" to fill looks the same."), sentence)
     assert_time(data[:seconds], sentence[/takes longer than (#{TIME}) to fill/, 1]) if diagnosis.state == :likely
     check_guard(diagnosis, sentence) if diagnosis.state == :grows
-    assert_bytes(data[:detectable_per_hour], sentence[/one of (.*?)\/hour/, 1]) if diagnosis.state == :none
+    assert_bytes(data[:detectable_per_hour], sentence[/One of (.*?)\/hour/, 1]) if diagnosis.state == :none
     return unless (place = sentence[/(?:Most of it is from|The line that grew most so far is) (\S+\d)/, 1])
 
     assert(data[:findings].first[:lines].any? { |line| line.values_at(:app_line, :line).compact.any? { |one| one.include?(place) } }, sentence)
@@ -149,8 +149,8 @@ class SentencesTest < Test
 
   def check_guard(diagnosis, sentence)
     reason = diagnosis.guard ? ProcessDiagnosisText::GUARDS.fetch(diagnosis.guard) : ProcessDiagnosisText::SHORT
-    assert(sentence.include?(" It is not called a leak: #{reason}. Look again in "), sentence)
-    assert_time(diagnosis.seconds_to_know, sentence[/Look again in (#{TIME})/, 1])
+    assert(sentence.include?(" Not yet a leak: #{reason}. Ask again in "), sentence)
+    assert_time(diagnosis.seconds_to_know, sentence[/Ask again in (#{TIME})/, 1])
   end
 
   def check_evidence(diagnosis, data)
@@ -225,7 +225,7 @@ class SentencesTest < Test
     shown.zip(headings, data[:findings]) do |finding, heading, of_data|
       assert_bytes(of_data[:bytes], heading[/(\+\S+ \S+?),? /, 1])
       assert_close(of_data[:lines].sum { |line| line[:bytes] }, of_data[:bytes], 1e-6)
-      assert_in_delta(100 * finding.space / data[:findings].sum { |one| one[:bytes] }, heading[/\(([\d.]+)% of what/, 1].to_f, 0.051)
+      assert_in_delta(100 * finding.space / data[:findings].sum { |one| one[:bytes] }, heading[/\(([\d.]+)% of the/, 1].to_f, 0.051)
       assert_equal(!of_data[:holder].nil? && !finding.lost?, heading.match?(/\A\d\. `\S+` retains/), heading)
       check_rows(diagnosis, finding, of_data, text[/^#{Regexp.escape(heading)}(.*?)(?=\n\n|\z)/m, 1])
     end
@@ -339,13 +339,13 @@ class SentencesTest < Test
     helps = reasons.transform_values { |text, _| text[/\(GC\.enable\)|Raise the share/] }.compact
     assert_equal({refused: "(GC.enable)", over_budget: "Raise the share"}, helps)
     assert(text_of(:majors_none).include?("Next: Set diagnose=1% in RUBY_HEAP_SAMPLE"))
-    assert(text_of(:older).include?("Cannot tell: the profiles list no major GCs, for an older version wrote them."), text_of(:older))
+    assert(text_of(:older).include?("Cannot tell: an older version wrote the profiles, and they list no major GCs."), text_of(:older))
   end
 
-  test "too few points have the number, how many are needed, and how long that takes" do
-    assert(text_of(:unknown).include?("Cannot tell: 10 points so far, and 17 are needed; about 7 min 0 s more. The line that grew most so far is cart.rb:12 `Cart#add` (+6.0 MiB)."), text_of(:unknown))
-    assert(text_of(:first).include?("Cannot tell: 1 point so far, and 17 are needed."), text_of(:first))
-    assert(text_of(:sparse_malloc).include?("8 points so far, and 17 are needed; about 9 min 0 s more."), text_of(:sparse_malloc))
+  test "too few major GCs: how many there are, how many are needed, and when to ask again" do
+    assert(text_of(:unknown).include?("Cannot tell: 10 of 17 major GCs. Ask again in 7 min 0 s. The line that grew most so far is cart.rb:12 `Cart#add` (+6.0 MiB)."), text_of(:unknown))
+    assert(text_of(:first).include?("Cannot tell: 1 of 17 major GCs."), text_of(:first))
+    assert(text_of(:sparse_malloc).include?("8 of 17 major GCs. Ask again in 9 min 0 s."), text_of(:sparse_malloc))
   end
 
   test "two independent leaks are two paragraphs, each with its holder, its amount and its next step" do
@@ -357,7 +357,7 @@ class SentencesTest < Test
 
   test "a lost block names the library and the line, not a holder" do
     text = text_of(:lost)
-    assert(text.include?("1. `deflateInit2_` of `libz.so.1` allocated +") && text.include?(", to which no reference was found"), text)
+    assert(text.include?("1. `deflateInit2_` of `libz.so.1` allocated +") && text.include?(", and no reference to it was found"), text)
     assert(text.include?("Next: Find the call that allocates without a matching free at cart.rb:12 `Cart#add`. heapsample top 4711 --by function --kind malloc"), text)
   end
 
@@ -368,7 +368,7 @@ class SentencesTest < Test
   end
 
   test "of several processes the head names the worst alone, and all where they leak together" do
-    assert(text_of(:one_of_four).start_with?("Diagnosis: 4 processes (1, 2, 3, 4), of which 3 is the worst, puma: worker N, 80 profiles, "), text_of(:one_of_four))
+    assert(text_of(:one_of_four).start_with?("Diagnosis: 4 processes (1, 2, 3, 4), the worst is 3, puma: worker N, 80 profiles, "), text_of(:one_of_four))
     assert(text_of(:workers).start_with?("Diagnosis: 3 processes (1, 2, 3), puma: worker N, 120 profiles, "), text_of(:workers))
     assert(text_of(:single).start_with?("Diagnosis: process 4711, puma: worker 4711, 1 profile, 2026-"), text_of(:single))
   end

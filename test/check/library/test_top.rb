@@ -61,7 +61,7 @@ class TopTest < Test
 
   test "what is ranked by objects says so, with their interval" do
     assert_equal(<<~TEXT, sample_build.profile.top(by: :class, value: :inuse_objects, top: 2).to_s)
-      In use (found alive by the last completed mark), by class, in objects: 1,346,819 ±259,927 of 54.0 MiB, 108 samples
+      Live memory (objects that survived the last GC), by class, in objects: 1,346,819 ±259,927 of 54.0 MiB, 108 samples
             objects      95% interval     bytes  samples  share   age  class
        1  1,258,339          ±255,022  48.0 MiB       96  93.4%  80.0  String
       ~2     52,431  15,544 – 129,905   2.0 MiB        4   3.9%  10.0  Array
@@ -83,13 +83,13 @@ class TopTest < Test
   test "before the first mark it is of what is young" do
     top = Build.new.row(["a.rb:1 A#a"], "String", young: 30, birth: 1).profile.top
     assert_equal(:young_space, top.value.name)
-    assert(top.to_s.start_with?("Young (born since"))
+    assert(top.to_s.start_with?("Young memory (allocated since"))
   end
 
   test "nothing at all has a title, no rows and no figures that are not numbers" do
     empty = Build.new.profile
-    assert_equal("In use (found alive by the last completed mark), by line: nothing sampled\n", empty.top.to_s)
-    assert_equal("Allocated since start, by line: nothing sampled\n", empty.churn.to_s)
+    assert_equal("Live memory (objects that survived the last GC), by line: nothing sampled\n", empty.top.to_s)
+    assert_equal("Allocated since sampling started, by line: nothing sampled\n", empty.churn.to_s)
     [empty.top, empty.churn, empty.report].each { |analysis| JSON.generate(analysis.to_h) }
     assert_equal(0, empty.top.count)
   end
@@ -127,7 +127,7 @@ class TopTest < Test
     [sample_build.profile.top, sample_build.profile.churn, sample_build.profile.report].each do |analysis|
       assert_equal(1, analysis.inspect.lines.size)
       assert(analysis.pretty_inspect.lines.size.between?(3, 10), analysis.pretty_inspect)
-      assert(analysis.pretty_inspect.start_with?(analysis.to_s.start_with?("Heap") ? "In use" : analysis.to_s.lines.first.chomp[0, 20]))
+      assert(analysis.pretty_inspect.start_with?(analysis.to_s.start_with?("Heap") ? "Live memory" : analysis.to_s.lines.first.chomp[0, 20]))
     end
     assert([sample_build.profile.top].pretty_inspect.lines[1].start_with?(" "), "nested, it is indented")
   end
@@ -171,18 +171,18 @@ class TopTest < Test
   test "churn: what died, with its interval, how long it lived, and how fast it is made" do
     churn = sample_build.profile.churn
     assert_equal(<<~TEXT, churn.text(root: "/srv/app").to_s)
-      Allocated since start, by line: 109.0 MiB ±14.5 MiB in 2,729,683 objects, 218 samples
-      186.0 KiB a second of heap slots alone; 47.7% (41.2 – 54.3%) found dead, after 2.0 GCs on average.
-              bytes   95% interval    objects  samples  share   dead  95% interval  lived  line
-       1  102.0 MiB      ±14.0 MiB  2,673,971      204  93.6%  51.0%  44.2 – 57.8%    2.0  models/x.rb:12 Foo#bar
-       2    5.0 MiB  2.5 – 9.0 MiB     32,773       10   4.6%   0.0%   0.0 – 27.8%      -  …/lib/base.rb:100 Model::Base.new
+      Allocated since sampling started, by line: 109.0 MiB ±14.5 MiB in 2,729,683 objects, 218 samples
+      186.0 KiB a second of heap slots only; 47.7% (41.2 – 54.3%) freed, after 2.0 GCs on average.
+              bytes   95% interval    objects  samples  share  freed  95% interval  lifetime  line
+       1  102.0 MiB      ±14.0 MiB  2,673,971      204  93.6%  51.0%  44.2 – 57.8%       2.0  models/x.rb:12 Foo#bar
+       2    5.0 MiB  2.5 – 9.0 MiB     32,773       10   4.6%   0.0%   0.0 – 27.8%         -  …/lib/base.rb:100 Model::Base.n…
           ← main.rb:3 <main>
-      ~3    1.5 MiB  0.3 – 4.2 MiB      9,832        3   1.4%   0.0%   0.0 – 56.1%      -  main.rb:3 <main>
-      ~4    0.5 MiB  0.0 – 2.6 MiB     13,108        1   0.5%   0.0%   0.0 – 79.3%      -  (no stack)
+      ~3    1.5 MiB  0.3 – 4.2 MiB      9,832        3   1.4%   0.0%   0.0 – 56.1%         -  main.rb:3 <main>
+      ~4    0.5 MiB  0.0 – 2.6 MiB     13,108        1   0.5%   0.0%   0.0 – 79.3%         -  (no stack)
       ~ fewer than 10 samples: weak
 
-      The most: models/x.rb:12 `Foo#bar` allocated 102.0 MiB ±14.0 MiB, 93.6% of all. 51.0% (44.2 – 57.8%) of it was found
-      dead, after 2.0 GCs on average.
+      Most allocation: models/x.rb:12 `Foo#bar` allocated 102.0 MiB ±14.0 MiB, 93.6% of the total. 51.0% (44.2 – 57.8%) of it
+      was freed, after 2.0 GCs on average.
     TEXT
     assert_close(104 / 218.0, churn.dead_share, 1e-3)
   end

@@ -75,7 +75,7 @@ class TreeTest < Test
 
   test "from the root down, word for word" do
     assert_equal(<<~TEXT, web_build.profile.tree.text(root: "/srv/app").to_s)
-      In use (found alive by the last completed mark), callees from the root down: 50.0 MiB ±9.8 MiB in 1,310,770 objects, 100
+      Live memory (objects that survived the last GC), callees from the root down: 50.0 MiB ±9.8 MiB in 1,310,770 objects, 100
       samples
          bytes   share    95% interval  samples  from the root down
       50.0 MiB  100.0%        ±9.8 MiB      100  (all)

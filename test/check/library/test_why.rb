@@ -20,8 +20,8 @@ class WhyTest < Test
   # The text of the tree, without figures.
   def ways(why, width: 200)
     lines = why.text(width: width, root: "/srv/app").to_s.lines(chomp: true)
-    from = lines.index { |line| line.end_with?("who keeps it") }
-    lines[from + 1..].take_while { |line| !line.empty? }.map { |line| line[lines[from].index("who keeps it")..] }
+    from = lines.index { |line| line.end_with?("what retains it") }
+    lines[from + 1..].take_while { |line| !line.empty? }.map { |line| line[lines[from].index("what retains it")..] }
   end
 
   test "rows, totals and reports are the same with holders and without" do
@@ -114,7 +114,7 @@ class WhyTest < Test
     now = HeldBuild.new(later).way(0, ["constant A"]).way(1, ["constant B"]).way(2, ["constant C"]).way(3, ["constant C"]).profile
     why = now.why(since: HeapSample::Profile.from_raw(earlier.raw))
     assert_equal(["(constants)", "├ C → 8,232 New", "└ B → 1,544 Young"], ways(why))
-    assert(why.to_s.include?("came since 00:10:00 UTC: 381.9 KiB"), why.to_s)
+    assert(why.to_s.include?("allocated since 00:10:00 UTC: 381.9 KiB"), why.to_s)
     assert_equal(0, now.why(since: now).total.samples)
   end
 
@@ -136,10 +136,10 @@ class WhyTest < Test
   test "roots that nobody wrote are explained, and are never the largest holder" do
     profile = held_build.profile
     text = profile.why.to_s
-    assert(text.include?("(not reached): No way was found"), text)
+    assert(text.include?("(not reached): No reference was found"), text)
     build = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 500, birth: 1).row(["/srv/app/a.rb:2 A#b"], "Leaf", inuse: 50, birth: 1)
     held = HeldBuild.new(build).way(0, ["root (machine stack)"]).way(1, ["constant KEPT"])
-    assert(held.profile.why.to_s.include?("The largest: `KEPT` keeps"), held.profile.why.to_s)
+    assert(held.profile.why.to_s.include?("The largest: `KEPT` retains"), held.profile.why.to_s)
   end
 
   test "folded and markdown have the same ways and bytes" do
@@ -319,26 +319,26 @@ named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hid
     earlier = HeapSample::Profile.from_raw(base.call.raw)
     now = HeldBuild.new(later).way(0, ["constant OLD", "element [] of Array"]).way(1, ["constant NEW", "element [] of Array"]).profile
     report = (now - earlier).report
-    assert(report.to_s.include?("`NEW` keeps 100.0% of it."), report.to_s)
+    assert(report.to_s.include?("`NEW` retains 100.0% of it."), report.to_s)
     assert_equal("NEW", report.to_h[:rows].first[:holder][:name])
     without = (HeapSample::Profile.from_raw(later.raw) - earlier).report
-    assert(!without.to_s.include?("keeps") && !without.to_h[:rows].first.key?(:holder), without.to_s)
+    assert(!without.to_s.include?("retains") && !without.to_h[:rows].first.key?(:holder), without.to_s)
   end
 
-  test "threads that can never wake: where they wait, what for, and what they keep" do
+  test "permanently blocked threads: where they wait, what for, and what they retain" do
     stuck = [{"name" => "waits for Thread::Mutex", "path" => "/srv/app/lock.rb", "line" => 3, "threads" => 1, "space" => 0},
              {"name" => "waits for Thread::Queue", "path" => "/srv/app/pool.rb", "line" => 7, "threads" => 12, "space" => 246_960}]
     profile = held_build(stuck: stuck).profile
     [profile, again(profile)].each do |one|
       assert_equal([["waits for Thread::Queue", 12, 246_960], ["waits for Thread::Mutex", 1, 0]], one.report.stuck.map { |place| [place.what, place.threads, place.space] })
       text = one.report.text(root: "/srv/app").to_s
-      assert(text.include?("13 threads can never wake: nobody else has what they wait for."), text)
+      assert(text.include?("Permanently blocked: 13 threads. Nothing else refers to the objects that they wait for."), text)
       assert(text.match?(/12 +241\.2 KiB +waits for Thread::Queue +pool\.rb:7$/) && one.why.text(root: "/srv/app").to_s.include?("pool.rb:7"), text)
     end
     fiber = {"name" => "fiber waits for Thread::Queue", "path" => "/srv/app/task.rb", "line" => 2, "threads" => 1, "space" => 10}
     fibers = held_build(stuck: [*stuck, fiber]).profile.report.text(root: "/srv/app").to_s.gsub("\n", " ")
-    assert(fibers.include?("13 threads and 1 fiber can never wake: nobody else has what they wait for, unless somebody stops the fibers."), fibers)
-    assert(!held_build.profile.report.to_s.include?("never wake") && held_build.profile.report.to_h[:stuck] == [])
+    assert(fibers.include?("Permanently blocked: 13 threads and 1 fiber. Nothing else refers to the objects that they wait for, but the program can stop the fibers."), fibers)
+    assert(!held_build.profile.report.to_s.include?("Permanently blocked") && held_build.profile.report.to_h[:stuck] == [])
     refute(sample_build.profile.report.to_h.key?(:stuck))
     damaged = [{"name" => 3}, 4, {"name" => "x", "path" => "y", "line" => -1, "threads" => 1, "space" => 1}]
     assert_equal([], held_build(stuck: damaged, freed: [{"chain" => []}, "x"]).profile.report.stuck)
@@ -350,7 +350,7 @@ named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hid
     why = held_build(freed: freed).profile.why
     assert_equal([["Session::STORE", 6_420_000], ["Ticket::ALL", 0]], why.freed.map { |one| [one.names.last, one.estimate.space] })
     text = why.to_s
-    assert(text.include?("What would be freed if one holder were emptied:") && text.match?(/6\.1 MiB +\S.*MiB +Session::STORE$/), text)
+    assert(text.include?("Memory that would be freed by emptying one holder:") && text.match?(/6\.1 MiB +\S.*MiB +Session::STORE$/), text)
     assert_equal(6_420_000, why.to_h[:freed].first[:bytes])
     assert_equal([], held_build(freed: freed).profile.filter(class: "Ticket").why.freed)
     freed << {"chain" => ["(threads)", "local rows of Import#run"], "path" => "/srv/app/import.rb", "line" => 31, "objects" => 1, "space" => 40, "var" => 900}

@@ -23,9 +23,9 @@ class WordsTest < Test
     build.row([OLD, MAIN], "String", inuse: 20, birth: 10).row([NEW, MAIN], "Array", inuse: 60, birth: 99)
   end
 
-  AWAITS = /The last major GC was 4 min 0 s before\. It has not looked at (\S+ \S+) \((\d+)%\)/
+  AWAITS = /The last major GC was 4 min 0 s before the profile\. (\S+ \S+) \((\d+)%\) of (?:the \w+ memory) was allocated since, and may be garbage/
 
-  test "garbage that no major GC has looked at is called so in every report, with how long ago one was" do
+  test "garbage that no major GC has examined is called so in every report, with how long ago one was" do
     first, second, third = [0, 1, 2].map { |later| awaiting_build(later: later).profile }
     [first.report, first.top, first.top(by: :class), first.churn, first.generations, first.tree, first.tree(direction: :callers), (second - first).report,
      Retained.new(first, second, third)].each do |analysis|
@@ -33,20 +33,20 @@ class WordsTest < Test
     end
     text = first.report.text(root: "/srv/app").to_s.tr("\n", " ")
     assert_equal(["30.0 MiB", "75"], text.match(AWAITS).captures)
-    assert(text.match?(/The largest: new\.rb:2 `New#make` holds .* No major GC has looked at 100% of it: it may be garbage/), text)
+    assert(text.match?(/The largest: new\.rb:2 `New#make` holds .* No major GC has examined 100% of it, so it may be garbage/), text)
     assert_equal([30, 0], first.top.map { |row| (row.to_h[:awaits_major_gc_bytes] / 2**20).round })
   end
 
-  test "what major GCs have looked at is kept, and nothing is said" do
+  test "what major GCs have examined is retained, and nothing is said" do
     text = awaiting_build(last_major_gc: 100, last_minor_ns: nil).profile.report.text(root: "/srv/app").to_s
-    assert(text.include?("`New#make` keeps") && !text.include?("looked at"), text)
+    assert(text.include?("`New#make` retains") && !text.include?("examined"), text)
   end
 
-  test "no major GC at all; a file that does not tell the count; one of several processes" do
+  test "no major GC at all; a file without the count; one of several processes" do
     none = awaiting_build(major: 0, last_major_ns: nil, last_major_gc: nil).profile.report.to_s
     assert(none.include?("No major GC has run in this process yet") && none.include?("`New#make` holds"), none)
     old = awaiting_build(last_major_gc: nil).profile.top.to_s.tr("\n", " ")
-    assert(old.include?("The last major GC was 4 min 0 s before: what was born since, of what is in use, may be garbage"), old)
+    assert(old.include?("The last major GC was 4 min 0 s before the profile. The part of the live memory that was allocated since may be garbage"), old)
     refute(awaiting_build(last_major_gc: nil, last_major_ns: Build::STARTED + 10 * Build::MINUTE).profile.top.to_s.include?("garbage"))
   end
 
@@ -70,7 +70,7 @@ class WordsTest < Test
     text = (later.profile - earlier.profile).report.to_s.tr("\n", " ")
     assert(text.include?("mostly blocks of malloc") && !text.include?("mostly `Array`"), text)
     text = later.profile.report.to_s.tr("\n", " ")
-    assert(text.match?(/keeps .* blocks of malloc/) && !text.include?("mostly `Array`"), text)
+    assert(text.match?(/retains .* blocks of malloc/) && !text.include?("mostly `Array`"), text)
   end
 
   test "the VM's own memory, YJIT's and the sampler's are not the largest of anything" do

@@ -118,7 +118,7 @@ module PageProfiles
 
   # A process that does not leak, and has memory that nothing uses.
   def bloated
-    process = {pids: [4711], judged: [4711], state: :none, sentence: "No leak found: one of 3 MiB/hour or more would have been found.", findings: [],
+    process = {pids: [4711], judged: [4711], state: :none, sentence: "No leak found. One of 3 MiB/hour or more would have been found.", findings: [],
                evidence: ["RSS grew by 50 MiB."], next: [], unused: ["malloc: waste", 40 << 20]}
     Diagnosed.new({state: :none, processes: [process], warnings: []})
   end

@@ -57,7 +57,7 @@ class Agent
   include Client
 
   # Printed of each process that was killed, those of other suites among them.
-  KILLED = /\Aheapsample: process (\d+)(?: \(.*\))? has ended without a goodbye: .*\n\z/
+  KILLED = /\Aheapsample: process (\d+)(?: \(.*\))? has ended unexpectedly: .*\n\z/
 
   attr_reader :process, :to, :lines
 

@@ -225,7 +225,7 @@ class AnswersTest < AgentTest
 
   # Processes of other suites end, too.
   test "the metrics count how processes have ended, and stderr names each that was killed" do
-    ended = -> { server.get("/metrics").body.scan(/^ruby_heap_agent_ended_processes_total\{goodbye="(\w+)"\} (\d+)$/).to_h.transform_values(&:to_i) }
+    ended = -> { server.get("/metrics").body.scan(/^ruby_heap_agent_ended_processes_total\{normal="(\w+)"\} (\d+)$/).to_h.transform_values(&:to_i) }
     before = ended.call
     pids = %w[TERM KILL].map do |signal|
       sampled(SLEEPS) do |one|

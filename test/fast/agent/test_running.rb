@@ -71,8 +71,8 @@ class RunningTest < AgentTest
             - { series: 'ruby_heap_leak{instance="a:1",app="shop",worker="1",pid="8",line="app/cart.rb:9",grade="grows"}', values: "1x45" }
             - { series: 'ruby_memory_limit_used_bytes{instance="a:1",app="shop",worker="0",pid="7",of="cgroup"}', values: "89x10 91x30" }
             - { series: 'ruby_memory_limit_bytes{instance="a:1",app="shop",worker="0",pid="7",of="cgroup"}', values: "100x45" }
-            - { series: 'ruby_heap_agent_ended_processes_total{instance="a:1",goodbye="false"}', values: "0x20 1x25" }
-            - { series: 'ruby_heap_agent_ended_processes_total{instance="a:1",goodbye="true"}', values: "0+1x45" }
+            - { series: 'ruby_heap_agent_ended_processes_total{instance="a:1",normal="false"}', values: "0x20 1x25" }
+            - { series: 'ruby_heap_agent_ended_processes_total{instance="a:1",normal="true"}', values: "0+1x45" }
           alert_rule_test:
             - { eval_time: 10m, alertname: RubyHeapLeak, exp_alerts: [] }
             - eval_time: 20m
@@ -94,7 +94,7 @@ class RunningTest < AgentTest
             - eval_time: 25m
               alertname: RubyProcessDied
               exp_alerts:
-                - exp_labels: { instance: "a:1", goodbye: "false", severity: critical }
+                - exp_labels: { instance: "a:1", normal: "false", severity: critical }
                   exp_annotations:
                     summary: "A Ruby process on a:1 was killed, crashed, or called exit!"
                     description: "The log of the agent names it. With --keep its last profile is in a file died-…"

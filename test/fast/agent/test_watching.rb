@@ -142,7 +142,7 @@ class WatchingTest < AgentTest
           assert_equal({other.pid => nil, process.pid => :killed}, notes.ends.to_h { |take, cause| [take.process.pid, cause] }.slice(other.pid, process.pid))
           mine = kept.grep(%r{\A#{process.pid}-\d+/})
           text = File.read("#{folder}/#{mine.grep(/died-.*txt/).first}")
-          assert(text.include?("ended without a goodbye: it was killed (SIGKILL).") && text.include?("Diagnosis: process #{process.pid}") && text.include?("RSS was"), text)
+          assert(text.include?("ended unexpectedly: it was killed (SIGKILL).") && text.include?("Diagnosis: process #{process.pid}") && text.include?("RSS was"), text)
           died = mine.grep(/died-.*pb\.gz/)
           assert_equal [1, 0], [died.size, kept.grep(%r{\A#{other.pid}-\d+/died}).size]
           assert_equal notes.of(process.pid).last.bytes, File.binread("#{folder}/#{died.first}")
@@ -150,7 +150,7 @@ class WatchingTest < AgentTest
           said, status = heapsample("#{folder}/#{File.dirname(died.first)}")
           assert(status.success? && said.include?("process #{process.pid}") && !said.include?("left out"), said)
         end
-        assert_equal 1, @printed.lines.grep(/process #{process.pid} .*ended without a goodbye: it was killed \(SIGKILL\)/).size, @printed
+        assert_equal 1, @printed.lines.grep(/process #{process.pid} .*ended unexpectedly: it was killed \(SIGKILL\)/).size, @printed
       end
     end
   ensure
@@ -181,7 +181,7 @@ class WatchingTest < AgentTest
                 death.call("0::/app/worker\n", 9, before: all), death.call("0::/app/worker\n", 11, before: all, after: {events => 4}),
                 death.call("0::/app/worker\n", 3 << 8, before: all, after: {events => 4}), death.call("0::/app/worker\n", nil, before: all)]
       assert_equal %i[oom_kill oom_kill oom_kill oom_kill_likely killed crashed exited unknown], deaths.map(&:cause)
-      assert_equal ["the kernel killed it for want of memory (oom_kill in #{events}: 3, then 4)", "it crashed, or was ended by a signal (SIGSEGV)", "it called exit! (status 3)",
+      assert_equal ["the kernel killed it because memory ran out (oom_kill in #{events}: 3, then 4)", "it crashed, or was ended by a signal (SIGSEGV)", "it called exit! (status 3)",
                     "it called exit!, crashed, or was killed"], deaths.values_at(0, 5, 6, 7).map(&:sentence)
     end
   end

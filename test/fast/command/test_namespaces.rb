@@ -53,7 +53,7 @@ class NamespacesTest < Test
         assert(heapsample("ps").out.lines.any? { |line| line.match?(/^\s*#{pid} .*a contained program/) })
         about = JSON.parse(heapsample("ps", "--json").out).find { |one| one["process_id"] == pid }
         assert_equal(true, about["sampling"])
-        assert(printed("ps", pid.to_s).include?("slots in use"))
+        assert(printed("ps", pid.to_s).include?("live slots"))
         assert(printed("top", pid.to_s, "--by", "class", "--diagnose", "50%").include?("Object")) unless setting.start_with?("NOTHING")
         assert_equal([], Dir.glob("/tmp/ruby-heap-0/#{inside}-*.sock"))      # its /tmp is its own
       end

@@ -87,7 +87,7 @@ export const diagnosis = async (on, { cards, processes, words, hostile }) => {
       const facts = await page.$$eval("#diagnosis .finding", (list) =>
         list.map((card) => [...card.querySelectorAll(".facts li")].map((fact) => fact.textContent.trim())),
       );
-      const said = (i) => `${cards[i].share} of what the samples found`;
+      const said = (i) => `${cards[i].share} of the sampled growth`;
       equal(["Ruby objects", said(0), `${cards[0].figures[3]} objects`, "retains 100.0% of it"], facts[0].slice(0, 4));
       equal(["allocated at app/models/ticket/cache.rb:12 Ticket::Cache.store", "String"], facts[0].slice(4));
       equal(["native memory", said(1)], facts[1].slice(0, 2));

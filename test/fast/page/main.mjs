@@ -450,13 +450,13 @@ await test("the account of the process over a series: a chart, and what changed"
     const rss = cells[cells.length - 1];
     equal([`${told.account.rss / 2 ** 20}.0 MiB`, "100.0%", "+60.0 MiB", "RSS"], rss);
     assert(
-      cells.some((row) => row[3] === "slots in use" && row[2] === "+40.0 MiB"),
+      cells.some((row) => row[3] === "live slots" && row[2] === "+40.0 MiB"),
       JSON.stringify(cells),
     );
     assert((await page.$eval("#memory", (element) => element.textContent)).includes("Growing in"), "not what grew");
     const svg = await page.$("#memory svg");
     await svg.hover();
-    assert((await page.$eval("#tip", (tip) => tip.textContent)).includes("slots in use:"), "no figures at the mouse");
+    assert((await page.$eval("#tip", (tip) => tip.textContent)).includes("live slots:"), "no figures at the mouse");
   }));
 
 await test("how it was sampled is told", () =>

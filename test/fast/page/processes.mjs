@@ -101,11 +101,11 @@ export const processes = async (on, { deploys, majors, master }) => {
       await page.$eval("#over-time svg", (element) => element.focus());
       await page.keyboard.press("Home");
       const first = await page.$eval("#over-time svg", (element) => element.getAttribute("aria-valuetext"));
-      assert(/^0\.0 s after the first: RSS \d.* slots in use: /.test(first), first);
+      assert(/^0\.0 s after the first: RSS \d.* live slots: /.test(first), first);
       await page.keyboard.press("ArrowRight");
       const second = await page.$eval("#over-time svg", (element) => element.getAttribute("aria-valuetext"));
       assert(second.startsWith("1 min 0 s after the first"), second);
-      assert(await page.$eval("#tip", (tip) => !tip.hidden && tip.textContent.includes("slots in use")), "the tip");
+      assert(await page.$eval("#tip", (tip) => !tip.hidden && tip.textContent.includes("live slots")), "the tip");
       assert(
         /23 major GCs, deploys: v42/.test(await page.$eval("#over-time svg", (one) => one.ariaLabel)),
         "the label",

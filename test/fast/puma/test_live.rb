@@ -88,9 +88,9 @@ class LiveTest < PumaTest
     worker = filled
     pid = worker.pid.to_s
     assert(heapsample("ps").lines.any? { |line| line.match?(/^\s*#{pid} .*puma: cluster worker/) })
-    {["top", pid, "--by", "class", "--diagnose", "50%"] => "Basket", ["ps", pid] => "slots in use", ["why", pid] => "Basket::KEPT",
+    {["top", pid, "--by", "class", "--diagnose", "50%"] => "Basket", ["ps", pid] => "live slots", ["why", pid] => "Basket::KEPT",
      ["diagnose", "--snapshot", pid] => "Basket", ["diagnose", "--about", pid] => "one sample per",
-     [pid, "--seconds", "2"] => "Diagnosis:", ["watch", pid, "--seconds", "1"] => "RSS", ["diff", pid, "--seconds", "1"] => "Growth of what is in use",
+     [pid, "--seconds", "2"] => "Diagnosis:", ["watch", pid, "--seconds", "1"] => "RSS", ["diff", pid, "--seconds", "1"] => "Growth of live memory",
      ["start", pid, "interval=32k"] => "one sample per 32 KiB"}.each { |arguments, wanted| assert_includes heapsample(*arguments), wanted }
   end
 end

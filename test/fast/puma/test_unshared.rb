@@ -22,7 +22,7 @@ class UnsharedTest < PumaTest
     profiles.last.tap { |profile| skip(profile.info.inherited_missing.to_s) unless profile.info.inherited_pages }
   end
 
-  # What is in use, and what of it is not shared any more, by the method that made it.
+  # Live memory, and what of it is not shared any more, by the method that made it.
   def by_method = worker.groups(:method).to_h { |group| [group.key.to_s[/\w+\z/], group] }
 
   test "the master inherits nothing, and nothing is missing" do
@@ -55,7 +55,7 @@ class UnsharedTest < PumaTest
 
   test "the report names the lines" do
     text = worker.report.to_s
-    assert_match(/not any more: \d/, text)
+    assert_match(/but no longer: \d/, text)
     assert_match(/unshared_puma\.rb:10 \S*counted/, text)
   end
 end

@@ -6,9 +6,9 @@ module HeapSample
   class Account
     # What a report calls them, in its order.
     PARTS = {
-      "slots_live" => "slots in use",
+      "slots_live" => "live slots",
       "slots_free" => "free slots in heap pages, page headers",
-      "malloc_live" => "malloc: in use",
+      "malloc_live" => "malloc: live",
       "malloc_waste" => "malloc: waste (fragmentation, caches)",
       "malloc_metadata" => "malloc: its own data",
       "stacks" => "stacks of threads and fibers",

@@ -20,14 +20,14 @@ module HeapSample
 
     LIVE = %i[objects malloc library]
     NAMES = {
-      "slots_free" => [:waste, "waste, as free slots in heap pages"],
-      "malloc_waste" => [:waste, "waste, as fragmentation and caches of malloc"],
+      "slots_free" => [:waste, "free slots in heap pages"],
+      "malloc_waste" => [:waste, "fragmentation and caches of malloc"],
       "malloc_metadata" => [:other, "malloc's own data"],
       "stacks" => [:other, "stacks of threads and fibers"],
       "code_and_files" => [:other, "code and mapped files"],
       "jit" => [:other, "JIT code"],
       "sampler" => [:other, "the sampler itself"],
-      "unattributed" => [:other, "memory that nothing accounts for"]
+      "unattributed" => [:other, "unattributed memory"]
     }
     RUBY_FILE = /\A(?:ruby[-\d.]*|libruby.*\.so.*)\z/
 
@@ -119,7 +119,7 @@ module HeapSample
       parts = sampled.map do |library, bytes|
         library == :ruby ? Part.new(:malloc, "malloc under Ruby", bytes * scale) : library_part(library, bytes * scale)
       end
-      parts << Part.new(:malloc, @malloc.empty? ? "malloc" : "malloc that no sample shows", all - parts.sum(&:bytes))
+      parts << Part.new(:malloc, @malloc.empty? ? "malloc" : "malloc memory without samples", all - parts.sum(&:bytes))
     end
 
     def library_part(library, bytes)
@@ -136,16 +136,16 @@ module HeapSample
     end
 
     def nothing
-      return "Not growing: #{total}, and no part by #{bytes(threshold)}." unless rss_grew?
+      return "Not growing: #{total}, and no part grew by #{bytes(threshold)}." unless rss_grew?
 
-      most = grown.empty? ? "and no part that both accounts know grew" : "most of it #{phrase(grown.first)}"
-      "Growing, but in no part by #{bytes(threshold)}: #{total}, #{most}."
+      most = grown.empty? ? "and no known part grew" : "most of it #{phrase(grown.first)}"
+      "Growing, but no part grew by #{bytes(threshold)}: #{total}, #{most}."
     end
 
     def hint
       return unless @malloc.empty? && parts.any? { |part| part.source == :malloc }
 
-      " Sampling with malloc=on tells whose malloc it is."
+      " Sample with malloc=on to see which library allocated it."
     end
   end
 end

@@ -28,7 +28,7 @@ module HeapSample
     def rss = @account.rss
 
     def title
-      return "Memory of the process (/proc could not be read: what is known, and some of it may not be resident):" unless rss
+      return "Memory of the process (RSS is not known, because /proc could not be read; some of these parts may not be resident):" unless rss
 
       change = ", #{@layout.bytes(rss - @earlier.rss, sign: true)} #{@since}" if @earlier&.rss
       "Memory of the process: RSS #{@layout.bytes(rss)}#{change}"
@@ -40,7 +40,7 @@ module HeapSample
       parts << "PSS #{@layout.bytes(@account.pss)}" if @account.pss
       parts << [@account.allocator, own].compact.join(", virtual: ")
       cost = @account.cost_ns
-      "Beside: #{parts.reject(&:empty?).join("; ")}#{format(" (read in %.1f ms)", cost / 1e6) if cost}"
+      "Other figures: #{parts.reject(&:empty?).join("; ")}#{format(" (read in %.1f ms)", cost / 1e6) if cost}"
     end
 
     def own

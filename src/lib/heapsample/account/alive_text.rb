@@ -36,10 +36,10 @@ module HeapSample
       Alive::KINDS.keys.select { |kind| @alive[kind].count > (kind == :threads ? 1 : 0) || @before.fetch(kind, @alive[kind].count) != @alive[kind].count }
     end
 
-    # "Threads: 4 → 1,942 since sampling started; 1,941 sleeping, 1 running; 46.1 MiB of their stacks resident".
+    # "Threads: 4 → 1,942 since sampling started; 1,941 sleeping, 1 running; 46.1 MiB of stack memory resident".
     def sentence(kind)
       population = @alive[kind]
-      stacks = "#{@layout.bytes(population.stacks)} of their stacks resident" if population.stacks
+      stacks = "#{@layout.bytes(population.stacks)} of stack memory resident" if population.stacks
       "#{kind.to_s.capitalize}: #{[counts(kind), states(population), stacks].compact.join("; ")}"
     end
 
@@ -54,14 +54,14 @@ module HeapSample
 
     def states(population)
       texts = population.states.sort_by { |_, count| -count }.map { |name, count| "#{@layout.count(count)} #{name}" }
-      texts << "#{@layout.count(population.ended)} more ended and still referred to" if population.ended.positive?
+      texts << "#{@layout.count(population.ended)} more ended, but still referenced" if population.ended.positive?
       texts.join(", ") unless texts.empty?
     end
 
     def table
       places = kinds.flat_map { |kind| @alive[kind].made.map { |one| [kind, one] } }.sort_by.with_index { |(_, one), index| [-one.count, index] }
       rows = places.first(ROWS).map { |kind, one| cells(kind, one) }
-      columns = [["count", :right], ["what", :left], ["stacks", :right], ["state", :left, 1], ["made at", :left]]
+      columns = [["count", :right], ["what", :left], ["stacks", :right], ["state", :left, 1], ["created at", :left]]
       [*@layout.table(columns, rows), *@layout.more(places.size - rows.size)]
     end
 
@@ -78,10 +78,10 @@ module HeapSample
       count == one.count ? name : "#{@layout.percent(count / one.count.to_f)} #{name}"
     end
 
-    # "+1,938 threads made at app/x.rb:12 (4 → 1,942)".
+    # "+1,938 threads created at app/x.rb:12 (4 → 1,942)".
     def change_sentence(change)
       more = change.difference
-      "#{"+" if more.positive?}#{@layout.count(more)} #{Alive::KINDS.fetch(change.kind)}#{"s" unless more.abs == 1} made at " \
+      "#{"+" if more.positive?}#{@layout.count(more)} #{Alive::KINDS.fetch(change.kind)}#{"s" unless more.abs == 1} created at " \
         "#{@layout.place(change.place)} (#{arrow(change.before, change.now)})"
     end
   end

@@ -32,7 +32,7 @@ module HeapSample
     def whole
       parts = []
       parts << "#{@layout.bytes(@churn.rate)} a second#{memory}" if @churn.rate
-      parts << "#{dead(@churn.all)} found dead#{lived(@churn.all)}" if @churn.dead_share
+      parts << "#{dead(@churn.all)} freed#{lived(@churn.all)}" if @churn.dead_share
       parts.empty? ? "" : "#{parts.join("; ")}."
     end
 
@@ -54,10 +54,10 @@ module HeapSample
       entry = @churn.first
       return [] unless entry
 
-      found = " #{dead(entry.group)} of it was found dead#{lived(entry.group)}." if entry.group.dead_share
+      found = " #{dead(entry.group)} of it was freed#{lived(entry.group)}." if entry.group.dead_share
       weak = " Too few samples to rely on." if entry.weak?
-      @layout.sentence("The most: #{@layout.subject(entry.key)} allocated #{@layout.size(entry.estimate)} " \
-                       "#{@layout.bracketed(entry.estimate)}, #{@layout.share(entry.value, @churn.total.space)} of all.#{found}#{weak}")
+      @layout.sentence("Most allocation: #{@layout.subject(entry.key)} allocated #{@layout.size(entry.estimate)} " \
+                       "#{@layout.bracketed(entry.estimate)}, #{@layout.share(entry.value, @churn.total.space)} of the total.#{found}#{weak}")
     end
   end
 end

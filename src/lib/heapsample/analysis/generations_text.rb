@@ -26,7 +26,7 @@ module HeapSample
       rows = @generations.each_with_index.map { |generation, index| [*cells(generation), largest[index] || Layout::NOTHING] }
       median = @generations.median
       [*@layout.title(title), *AwaitsMajor.lines(@generations.profile, @layout), *@layout.table(columns, rows, @generations.map { |generation| :weak if generation.estimate.weak? }),
-       *@layout.sentence("By bytes, half of it has survived #{@layout.count(median)} GC#{"s" unless median == 1} or more.")]
+       *@layout.sentence("Half of it (by bytes) has survived #{@layout.count(median)} GC#{"s" unless median == 1} or more.")]
     end
 
     def summary = title
@@ -36,7 +36,7 @@ module HeapSample
     def title
       of = " (age #{@generations.age})" if @generations.age
       gc = " (this is GC #{@layout.count(@generations.gc_count)})" if @generations.gc_count
-      "In use#{of} by age, in GCs#{gc}: #{@layout.amount(@generations.total)}"
+      "Live memory#{of} by age, in GCs#{gc}: #{@layout.amount(@generations.total)}"
     end
 
     def columns
@@ -80,16 +80,16 @@ module HeapSample
     def rest
       young, ageless = @generations.young, @generations.ageless
       lines = []
-      lines << "Young (born since the last completed mark, in no generation): #{@layout.amount(young)}" unless young.zero?
-      lines << "No age is known of #{@layout.amount(ageless)}: #{why}" unless ageless.zero?
-      lines << "Nothing that has an age is in use." if none?
+      lines << "Young (allocated since the last GC, in no generation): #{@layout.amount(young)}" unless young.zero?
+      lines << "The age of #{@layout.amount(ageless)} is not known: #{why}" unless ageless.zero?
+      lines << "No live memory has a known age." if none?
       lines.flat_map { |line| @layout.sentence(line) }
     end
 
     def why
-      return "this profile does not tell births." unless @generations.gc_count
+      return "this profile does not record when memory was allocated." unless @generations.gc_count
 
-      "malloc's blocks have no births in a profile of format #{@generations.profile.info.format || "2"}."
+      "a profile of format #{@generations.profile.info.format || "2"} does not record when malloc blocks were allocated."
     end
   end
 end

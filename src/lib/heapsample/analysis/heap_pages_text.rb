@@ -19,7 +19,7 @@ module HeapSample
       return [] unless @pages.much?(@pages.pinned_bytes)
       return pins if @pages.walked?
 
-      @layout.sentence("What pins #{@layout.bytes(@pages.pinned_bytes)} of it, a walk over the heap tells: GC.sample_profile(why: true), or heapsample top --value holds_free PID.")
+      @layout.sentence("To see what pins #{@layout.bytes(@pages.pinned_bytes)} of it, run a heap walk: GC.sample_profile(why: true), or heapsample top --value holds_free PID.")
     end
 
     # What pins them, as a sentence.
@@ -40,8 +40,8 @@ module HeapSample
     def compact
       bytes = info.compact_bytes or return []
 
-      @layout.sentence("At the last major GC #{@layout.bytes(info.held_bytes)} were free on heap pages on which something lives. " \
-                       "GC.compact could empty #{@layout.bytes(bytes)} of pages at most; what is pinned cannot be moved.")
+      @layout.sentence("At the last major GC, #{@layout.bytes(info.held_bytes)} were free in heap pages that also had live objects. " \
+                       "GC.compact could empty at most #{@layout.bytes(bytes)} of pages; pinned objects cannot be moved.")
     end
 
     def unshared
@@ -50,12 +50,12 @@ module HeapSample
       return [] unless @pages.much?(inherited[:unshared])
 
       share = @layout.percent(inherited[:unshared] / inherited[:bytes].to_f)
-      [*@layout.title("Shared with the parent at the fork, and not any more: #{@layout.bytes(inherited[:unshared])} of " \
-                      "#{@layout.bytes(inherited[:bytes])} of heap pages (#{share}); the slots in use on them, by line:"), *table(:unshared)]
+      [*@layout.title("Shared with the parent process at the fork, but no longer: #{@layout.bytes(inherited[:unshared])} of " \
+                      "#{@layout.bytes(inherited[:bytes])} of heap pages (#{share}). Live slots in them, by line:"), *table(:unshared)]
     end
 
     def missing
-      info.inherited_missing ? @layout.sentence("What this process still shares with its parent is not known: #{info.inherited_missing}.") : []
+      info.inherited_missing ? @layout.sentence("How much memory this process still shares with its parent is not known: #{info.inherited_missing}.") : []
     end
 
     def table(value) = TopText.new(@pages.top(value), @layout).table(notes: false)

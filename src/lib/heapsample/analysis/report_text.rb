@@ -3,7 +3,7 @@
 module HeapSample
   # A Report as text.
   class ReportText
-    PARTS = {inuse: "in use", young: "young"}.freeze
+    PARTS = {inuse: "live memory", young: "young memory"}.freeze
 
     def initialize(report, layout)
       @report = report
@@ -45,7 +45,7 @@ module HeapSample
 
       lines = []
       if @report.part == :inuse
-        lines << "Young (born since the last completed mark, not in the tables): #{@layout.amount(@report.total.young)}"
+        lines << "Young (allocated since the last GC, not in the tables): #{@layout.amount(@report.total.young)}"
       end
       lines << before_start
       lines.compact.flat_map { |line| @layout.sentence(line) }
@@ -54,7 +54,7 @@ module HeapSample
     def before_start
       bytes = @report.before_start_bytes or return
 
-      "(before start): about #{@layout.bytes(bytes)} of the slots that are allocated now, " \
+      "(before start): about #{@layout.bytes(bytes)} of slots still allocated, " \
         "of #{@layout.bytes(@info.live_bytes_at_start)} when sampling started"
     end
 
@@ -88,15 +88,15 @@ module HeapSample
       return @layout.sentence(nothing_found) unless row
 
       kept = "#{@layout.size(row.estimate)} #{@layout.bracketed(row.estimate)}#{@layout.resident(row.estimate)} in #{@layout.rough_count(row.estimate.objects)} " \
-             "#{objects(row.group)}, #{@layout.percent(row.share)} of what is #{PARTS.fetch(@report.part)}"
+             "#{objects(row.group)}, #{@layout.percent(row.share)} of #{PARTS.fetch(@report.part)}"
       weak = " Too few samples to rely on: sample longer, or at a smaller interval." if row.weak?
       @layout.sentence("The largest: #{@layout.subject(row.key)} #{verb(row)} #{kept}.#{weak}#{awaiting(row)}")
     end
 
     def verb(row)
-      return "made" unless @report.part == :inuse
+      return "allocated" unless @report.part == :inuse
 
-      awaiting(row).empty? ? "keeps" : "holds"
+      awaiting(row).empty? ? "retains" : "holds"
     end
 
     def awaiting(row)
@@ -104,9 +104,9 @@ module HeapSample
     end
 
     def nothing_found
-      return "Nothing that matches is known to be in use." if @report.profile.filtered
+      return "No matching memory is known to be live." if @report.profile.filtered
 
-      "Nothing that was allocated since sampling started is known to be in use."
+      "No memory allocated since sampling started is known to be live."
     end
 
     # "`String`s", "objects, mostly `String`s", "`String`s and blocks of malloc".

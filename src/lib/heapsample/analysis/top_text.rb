@@ -8,8 +8,8 @@ module HeapSample
     COLUMNS = {
       rank: ["", :right], bytes: ["bytes", :right], objects: ["objects", :right, 4], interval: ["95% interval", :right, 8],
       resident: ["resident", :right, 6], slots: ["slots", :right, 2], malloc: ["malloc", :right, 2], buffers: ["with buffers", :right, 2],
-      pinned: ["pinned", :right, 4], since_fork: ["born since", :right, 4], samples: ["samples", :right, 5], share: ["share", :right, 7], age: ["age", :right, 1],
-      dead: ["dead", :right, 6], dead_interval: ["95% interval", :right, 3], lived: ["lived", :right, 3], class: ["class", :left, 3, ClassMix::LEAST]
+      pinned: ["pinned", :right, 4], since_fork: ["since fork", :right, 4], samples: ["samples", :right, 5], share: ["share", :right, 7], age: ["age", :right, 1],
+      dead: ["freed", :right, 6], dead_interval: ["95% interval", :right, 3], lived: ["lifetime", :right, 3], class: ["class", :left, 3, ClassMix::LEAST]
     }
     private_constant :COLUMNS
 
@@ -38,7 +38,7 @@ module HeapSample
       lines.concat(stacks(shown))
     end
 
-    # "In use (found alive by the last completed mark), by line: 38.2 MiB …".
+    # "Live memory (objects that survived the last GC), by line: 38.2 MiB …".
     def title
       "#{value.title(@top.profile)}, by #{@top.by}#{", in objects" if objects?}: #{amount}"
     end

@@ -66,8 +66,8 @@ module HeapSample
     private
 
     def title
-      since = ", came since #{@why.since.info.taken&.utc&.strftime("%H:%M:%S UTC") || "the earlier profile"}" if @why.since
-      "Who keeps what is alive#{since}: #{@layout.amount(@why.total)}"
+      since = ", allocated since #{@why.since.info.taken&.utc&.strftime("%H:%M:%S UTC") || "the earlier profile"}" if @why.since
+      "What retains live memory#{since}: #{@layout.amount(@why.total)}"
     end
 
     def head
@@ -79,11 +79,11 @@ module HeapSample
       walk = @why.profile.info.walk or return
       return unless walk.objects && walk.seconds
 
-      held_up = "; the program was held up for #{@layout.time(walk.hold_up)}" if walk.hold_up
-      @layout.sentence("A walk over #{@layout.count(walk.objects)} objects found it, in #{@layout.time(walk.seconds)}#{held_up}.")
+      held_up = "; the program paused for #{@layout.time(walk.hold_up)}" if walk.hold_up
+      @layout.sentence("The heap walk visited #{@layout.count(walk.objects)} objects in #{@layout.time(walk.seconds)}#{held_up}.")
     end
 
-    def heading = @layout.styled(:head, "#{columns.map { |name| name.rjust(widths.fetch(name)) }.join("  ")}  who keeps it")
+    def heading = @layout.styled(:head, "#{columns.map { |name| name.rjust(widths.fetch(name)) }.join("  ")}  what retains it")
 
     # Node, prefix of its first line and of what follows.
     def drawn
@@ -207,7 +207,7 @@ module HeapSample
 
       columns = [["bytes", :right], ["95% interval", :right, 1], ["holder", :left], (["at", :left] if list.any?(&:place))].compact
       rows = list.map { |one| [@layout.size(one.estimate), @layout.interval(one.estimate), @layout.name(one.names.last), one.place || Layout::NOTHING].first(columns.size) }
-      [*@layout.title("What would be freed if one holder were emptied:"), *@layout.table(columns, rows)]
+      [*@layout.title("Memory that would be freed by emptying one holder:"), *@layout.table(columns, rows)]
     end
 
     def stuck = StuckThreadsText.new(@why.stuck, @layout).lines
@@ -220,7 +220,7 @@ module HeapSample
 
       name = node.steps.each_with_index.map { |step, at| self.step(step, node.repeats[at]) }
       weak = " Too few samples to rely on." if node.weak?
-      fill("The largest: #{Printable.code(shortened(name).join(ARROW))} keeps #{@layout.amount(node.estimate)}, #{share(node)}.#{weak}".split(" "), @layout.width)
+      fill("The largest: #{Printable.code(shortened(name).join(ARROW))} retains #{@layout.amount(node.estimate)}, #{share(node)}.#{weak}".split(" "), @layout.width)
     end
   end
 end

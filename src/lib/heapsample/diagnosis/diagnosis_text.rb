@@ -43,7 +43,7 @@ module HeapSample
       return [] unless several?
 
       all = @diagnosis.processes
-      [*@layout.title("#{all.size} processes, or groups of workers, the worst first:"), *@layout.table(columns, all.first(MOST).map { |process| cells(process) }), *@layout.more(all.size - MOST)]
+      [*@layout.title("#{all.size} processes or groups of workers, the worst first:"), *@layout.table(columns, all.first(MOST).map { |process| cells(process) }), *@layout.more(all.size - MOST)]
     end
 
     # Of the other processes that grow, a sentence.

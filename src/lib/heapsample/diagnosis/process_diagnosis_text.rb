@@ -14,12 +14,12 @@ module HeapSample
     MAPPED = {"stacks" => "memory of thread and fiber stacks", "code_and_files" => "mapped files", "unattributed" => "memory that was mapped outside of malloc (mmap)"}
     # Why growth that is certain is no leak, and when more will be known.
     GUARDS = {
-      late: "most of it came lately, and a job that takes long looks the same", slows: "it slows down, as a cache does that fills",
-      back: "it was as high before", steps: "it came in a few steps, as tables that double and caches do", waves: "it comes and goes in waves",
-      load: "there is more work than at first, and memory follows the work"
+      late: "most of it is recent, and a long job looks the same", slows: "it slows down, as a cache that fills does",
+      back: "it was as high before", steps: "it grew in a few steps, as caches and tables that double do", waves: "it rises and falls",
+      load: "the work increased, and memory follows the work"
     }
     # Where all guards hold.
-    SHORT = "it has been even for a short time only"
+    SHORT = "it has grown steadily only for a short time"
     # What helps where there is no major GC, by ForcedWork#last.
     NO_MAJORS = {
       refused: "Enable GC in the program (GC.enable), or start a major GC there (GC.start).",
@@ -63,10 +63,10 @@ module HeapSample
     # The verdict in one sentence, or two.
     def sentence
       case @diagnosis.state
-      when :confirmed, :likely then "Leak (#{@diagnosis.state}): #{what_grows}, evenly#{per_hour}.#{place}#{doubt}"
-      when :grows then "Grows (certain): #{what_grows}. It is not called a leak: #{GUARDS.fetch(@diagnosis.guard, SHORT)}. Look again in #{known_in}.#{place}"
-      when :ended then "Ended: #{what_grows} until #{ended_at}, and not since, though work went on: a cache that is full, or a job that is over.#{place}"
-      when :none then "No leak found: one of #{bytes(@diagnosis.detectable)}/hour or more would have been found (95%)."
+      when :confirmed, :likely then "Leak (#{@diagnosis.state}): #{what_grows}, steadily#{per_hour}.#{place}#{doubt}"
+      when :grows then "Grows (certain): #{what_grows}. Not yet a leak: #{GUARDS.fetch(@diagnosis.guard, SHORT)}. Ask again in #{known_in}.#{place}"
+      when :ended then "Ended: #{what_grows} until #{ended_at}, and not since, although work went on. A full cache or a finished job looks like this.#{place}"
+      when :none then "No leak found. One of #{bytes(@diagnosis.detectable)}/hour or more would have been found (95%)."
       else "Cannot tell: #{unknown}"
       end
     end
@@ -77,19 +77,19 @@ module HeapSample
     # What to do next, an Array of sentences; a command is at the end.
     def advice = steps.map(&:to_s)
 
-    # "retained by `X`", "38.0% of which `X` retains, at least", "probably retained by `X`".
+    # "retained by `X`", "at least 38.0% of it retained by `X`", "probably retained by `X`".
     def retained(finding)
       return "probably retained by #{holder(finding)}" if finding.holder.owner
 
       part = finding.share_held
-      part >= ALL_LEAST ? "retained by #{holder(finding)}" : "at least #{@layout.percent(part)} of which #{holder(finding)} retains"
+      part >= ALL_LEAST ? "retained by #{holder(finding)}" : "at least #{@layout.percent(part)} of it retained by #{holder(finding)}"
     end
 
     # What else is known of a finding, an Array of sentences.
     def facts(finding)
       partly = finding.line.partly
       [*finding.entries&.sentences(@layout), *("At least #{bytes(partly.space)} of it is retained by #{Printable.code(@layout.holder(partly))}." if partly),
-       *("#{bytes([finding.resident, 0].max)} of it is resident: the rest was allocated and never touched." if finding.resident < TOUCHED_LEAST * finding.space)]
+       *("#{bytes([finding.resident, 0].max)} of it is resident. The rest was allocated and never touched." if finding.resident < TOUCHED_LEAST * finding.space)]
     end
 
     # The same as Array of Step.
@@ -121,13 +121,13 @@ module HeapSample
 
     def profiles = @diagnosis.members.sum(&:size).then { |count| "#{count} profile#{"s" unless count == 1}" }
 
-    # "process 4711", "4 processes (11, 12, 13, 14), of which 12 is the worst".
+    # "process 4711", "4 processes (11, 12, 13, 14), the worst is 12".
     def members
       ids = @diagnosis.members.map { |one| one.infos.last.process_id || "?" }
       return "process #{ids.first}" if ids.size == 1
 
       judged = @diagnosis.judged.map { |one| one.infos.last.process_id }
-      "#{ids.size} processes (#{ProcessDiagnosisText.pids(@diagnosis)})#{", of which #{judged.join(", ")} is the worst" if judged.size < ids.size}"
+      "#{ids.size} processes (#{ProcessDiagnosisText.pids(@diagnosis)})#{", the worst is #{judged.join(", ")}" if judged.size < ids.size}"
     end
 
     def answer = @layout.sentence(sentence)
@@ -186,13 +186,13 @@ module HeapSample
     def known_in = @layout.duration(@diagnosis.seconds_to_know)
 
     def unknown
-      return "the profiles list no major GCs, for an older version wrote them." if @diagnosis.older?
+      return "an older version wrote the profiles, and they list no major GCs." if @diagnosis.older?
       return ["no major GC has ended since sampling began", @diagnosis.no_majors].compact.join("; ") + "." if counts.size.zero?
 
       soon = @diagnosis.seconds_to_know
-      needed = "#{@layout.count(counts.size)} point#{"s" unless counts.size == 1} so far, and #{Verdict::ENOUGH} are needed"
-      more = @diagnosis.no_majors || (soon && "about #{@layout.duration(soon)} more")
-      "#{[needed, more].compact.join("; ")}.#{grew_so_far}"
+      needed = "#{@layout.count(counts.size)} of #{Verdict::ENOUGH} major GCs"
+      again = " Ask again in #{@layout.duration(soon)}." if soon && !@diagnosis.no_majors
+      "#{[needed, *@diagnosis.no_majors].join("; ")}.#{again}#{grew_so_far}"
     end
 
     def grew_so_far
@@ -240,7 +240,7 @@ module HeapSample
       peak = @diagnosis.peak
       return "" unless peak && peak.estimate.space <= peak.bytes
 
-      " Most was in use at #{peak.info.taken.utc.strftime("%T")} UTC: #{bytes(peak.bytes)}, #{@layout.size(peak.estimate)} of it from #{@layout.subject(peak.line)}."
+      " The peak of live memory was #{bytes(peak.bytes)} at #{peak.info.taken.utc.strftime("%T")} UTC, #{@layout.size(peak.estimate)} of it from #{@layout.subject(peak.line)}."
     end
 
     # A paragraph for each finding.
@@ -262,11 +262,11 @@ module HeapSample
        *step_lines(finding_step(finding))]
     end
 
-    # "`Report::BADGES` retains +18.0 MiB, +60.0 MiB an hour (84.2% of what the samples found)"
+    # "`Report::BADGES` retains +18.0 MiB, +60.0 MiB an hour (84.2% of the sampled growth)"
     def heading(finding)
-      share = "#{@layout.bytes(finding.space, sign: true)}#{", #{hourly(finding)} an hour" if @diagnosis.grows?} (#{@layout.percent(finding.space / total)} of what the samples found)"
+      share = "#{@layout.bytes(finding.space, sign: true)}#{", #{hourly(finding)} an hour" if @diagnosis.grows?} (#{@layout.percent(finding.space / total)} of the sampled growth)"
       return "#{holder(finding)} #{held(finding)} #{share}" if finding.holder&.kept?
-      return "#{function(finding)}#{"," if finding.line.gem} allocated #{share}, to which no reference was found" if finding.lost?
+      return "#{function(finding)}#{"," if finding.line.gem} allocated #{share}, and no reference to it was found" if finding.lost?
 
       root = finding.holder&.told? ? ", retained by #{@layout.bare(@layout.holder(finding.holder))}" : ""
       "#{@layout.subject(finding.line.subject)} allocated #{share}#{root}"
@@ -281,7 +281,7 @@ module HeapSample
 
     def holder(finding)
       name = Printable.code(@layout.holder(finding.holder))
-      finding.holder.owner ? "#{name} (by the #{Printable.code(@layout.name(finding.holder.owner))}s that own the memory)" : name
+      finding.holder.owner ? "#{name} (through the #{Printable.code(@layout.name(finding.holder.owner))} objects that own the memory)" : name
     end
 
     # "`xmlNewNode` of `libxml2.so.2`, called by the gem `nokogiri-1.16.0`"; "C code" if no function is known.
@@ -362,7 +362,7 @@ module HeapSample
       return "Take new profiles: Ruby with this version of the sampler lists major GCs." if @diagnosis.older?
       return NO_MAJORS[@diagnosis.info.forced.last] if @diagnosis.no_majors && NO_MAJORS[@diagnosis.info.forced.last]
       return "Set diagnose=1% in RUBY_HEAP_SAMPLE, or start a major GC in the program (GC.start)." if counts.size.zero?
-      return "Ask for #{ask_for} s, or for a larger share of the run time for major GCs, such as --diagnose 5%." if live?
+      return "Watch for #{ask_for} s, or allow a larger share of the run time for major GCs, such as --diagnose 5%." if live?
 
       "Let it run longer. every=60 in RUBY_HEAP_SAMPLE writes a profile each minute; diagnose=1% starts major GCs."
     end

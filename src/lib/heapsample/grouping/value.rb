@@ -7,20 +7,20 @@ module HeapSample
   class Value
     # What a report calls the estimates.
     TITLES = {
-      inuse: "In use (found alive by the last completed mark)",
-      young: "Young (born since the last completed mark; none is known to be in use)",
-      alloc: "Allocated since start",
-      dead: "Found dead or freed of what was allocated since start"
+      inuse: "Live memory (objects that survived the last GC)",
+      young: "Young memory (allocated since the last GC, so it may be garbage)",
+      alloc: "Allocated since sampling started",
+      dead: "Freed, of what was allocated since sampling started"
     }.freeze
-    MALLOC_TITLE = "In use (objects found alive by the last completed mark, and what malloc gave)"
-    RESIDENT_TITLE = "In use and resident (what was never touched is left out)"
-    MEMORY_TITLES = {both: "", slots: ", heap slots alone", malloc: ", malloc alone"}.freeze
+    MALLOC_TITLE = "Live memory (objects that survived the last GC, and malloc blocks not freed)"
+    RESIDENT_TITLE = "Live and resident memory (without memory that was never touched)"
+    MEMORY_TITLES = {both: "", slots: ", heap slots only", malloc: ", malloc only"}.freeze
     MEMSIZE = :inuse_memsize
     RESIDENT = :inuse_resident
     # What else is said of the slots in use, in columns of their own: name, and what a report calls it.
     SHARES = {
-      holds_free: "Free memory of heap pages, held by what lives on them (in equal parts to all that lives on a page)",
-      unshared: "Slots in use on memory that was shared with the parent at the fork, and is this process's own now"
+      holds_free: "Free memory of heap pages, by the objects that hold it (each object of a page gets an equal part)",
+      unshared: "Live slots in memory that was shared with the parent process at the fork, and no longer is"
     }.freeze
 
     # What a profile of slots and malloc has, and what is of one of them.
@@ -52,13 +52,13 @@ module HeapSample
       raise ArgumentError, "cannot rank by #{name.inspect}: value must be one of #{NAMES.join(", ")}"
     end
 
-    # " of heap slots alone" where figures are not of all memory: because of the +kind+ that was asked for, or since
+    # " of heap slots only" where figures are not of all memory: because of the +kind+ that was asked for, or since
     # malloc was not sampled; else "".
     def self.part_of_all(profile, kind)
-      return " of malloc alone" if kind == :malloc
+      return " of malloc only" if kind == :malloc
 
       slots = kind == :slots || !profile.malloc? && %w[off standby missing].include?(profile.info.malloc_state)
-      slots ? " of heap slots alone" : ""
+      slots ? " of heap slots only" : ""
     end
 
     def initialize(name, kind) # :nodoc:
@@ -136,7 +136,7 @@ module HeapSample
 
     # A title for +profile+'s rows, without figures.
     def title(profile)
-      return "In use with buffers (slots, and what their objects hold outside)" if memsize?
+      return "Live slots with the buffers of their objects" if memsize?
 
       return SHARES.fetch(name) if share?
       return "#{RESIDENT_TITLE}#{MEMORY_TITLES.fetch(kind)}" if resident?

@@ -3,7 +3,7 @@
 module HeapSample
   # A GrowthReport as text. Units and marks are Report's.
   class GrowthReportText
-    TITLES = {grown: "Grown", shrunk: "Shrunk", noise: "Within noise (no more than sampling explains in so many rows)"}.freeze
+    TITLES = {grown: "Grown", shrunk: "Shrunk", noise: "Within noise (sampling alone explains it)"}.freeze
 
     def initialize(report, layout)
       @report = report
@@ -26,19 +26,19 @@ module HeapSample
     def growth = @report.growth
 
     def title
-      "Growth of what is in use#{Value::MEMORY_TITLES.fetch(@report.kind)}#{span}: #{amount(@report.total)}"
+      "Growth of live memory#{Value::MEMORY_TITLES.fetch(@report.kind)}#{span}: #{amount(@report.total)}"
     end
 
     def head
       lines = []
       lines << unmatched unless growth.matched?
       lines << moved
-      lines << "Malloc was sampled for one of the two profiles only: it is left out." if growth.malloc_left_out?
+      lines << "Malloc memory is left out: only one of the two profiles sampled it." if growth.malloc_left_out?
       if growth.gcs == 0 && @report.kind != :malloc
-        lines << "No GC ran in between: which objects are in use is what the same mark found, and cannot have changed."
+        lines << "No GC ran in between, so the set of live objects cannot have changed."
       end
       lines << young
-      lines << AwaitsMajor.sentence(growth.later.info, @layout, @report.total.awaiting, @report.total.gained.space, "what came")
+      lines << AwaitsMajor.sentence(growth.later.info, @layout, @report.total.awaiting, @report.total.gained.space, "the new memory")
       lines.compact!
       [*@layout.title(title), *lines.flat_map { |line| @layout.sentence(line) }, *Header.part(growth.later, @layout)]
     end
@@ -76,7 +76,7 @@ module HeapSample
 
     def unmatched
       why = growth.same_run? ? "The sampling interval changed in between" : "The profiles are not of one session of one process"
-      "#{why}: totals are compared, and the errors of both add."
+      "#{why}: totals are compared, and their errors add up."
     end
 
     # From one deploy, or one machine, to another.
@@ -132,9 +132,9 @@ module HeapSample
 
     # What is counted has no error of sampling.
     def no_row_grew
-      return "Nothing grew by more than sampling alone explains." if @report.more_alive.empty?
+      return "Nothing grew by more than sampling noise." if @report.more_alive.empty?
 
-      "Nothing grew by more than sampling alone explains but the number of #{@report.more_alive.join(" and ")}."
+      "Nothing grew by more than sampling noise, except the number of #{@report.more_alive.join(" and ")}."
     end
 
     def conclusion
@@ -151,7 +151,7 @@ module HeapSample
       holder = @report.holder(group) or return ""
       return "" if holder.share < LineHolders::SHARE_LEAST
 
-      " #{holder.kept? ? Printable.code(@layout.holder(holder)) : @layout.holder(holder)} keeps #{@layout.percent(holder.share)} of it."
+      " #{holder.kept? ? Printable.code(@layout.holder(holder)) : @layout.holder(holder)} retains #{@layout.percent(holder.share)} of it."
     end
 
     # Which memory a figure is of, where it is not of all.

@@ -26,7 +26,7 @@ module HeapSample
     private
 
     def title
-      "Retained: came after the first profile, was in use in the second, and still is in the third#{Value::MEMORY_TITLES.fetch(@retained.kind)}: " \
+      "Retained: allocated after the first profile, live in the second, and still live in the third#{Value::MEMORY_TITLES.fetch(@retained.kind)}: " \
         "#{amount(@retained.total)}"
     end
 
@@ -50,20 +50,20 @@ module HeapSample
       lines = [spans]
       if @retained.one_process?
         lines << whole if @retained.total.share
-        lines << "No GC ran between two of the profiles: what is in use is what the same mark found." if !@retained.gcs_between? && @retained.kind != :malloc
+        lines << "No GC ran between two of the profiles, so both have the same live objects." if !@retained.gcs_between? && @retained.kind != :malloc
         lines << malloc_note if malloc_rows?
-        lines << AwaitsMajor.sentence(@retained.profiles.last.info, @layout, @retained.total.awaiting, @retained.total.stayed.space, "what is retained")
+        lines << AwaitsMajor.sentence(@retained.profiles.last.info, @layout, @retained.total.awaiting, @retained.total.stayed.space, "the retained memory")
       else
-        lines << "The profiles are not of one session of one process: what both of the later ones have more than the first, " \
-                 "and by more than sampling explains."
+        lines << "The profiles are not of one session of one process. Rows show what both later profiles have more than the first, " \
+                 "beyond sampling noise."
       end
-      lines << "Malloc was not sampled alike for all three profiles: it is left out." if @retained.malloc_left_out? && @retained.kind != :slots
+      lines << "Malloc memory is left out: the three profiles did not sample it in the same way." if @retained.malloc_left_out? && @retained.kind != :slots
       [*@layout.title(title), *lines.compact.flat_map { |line| @layout.sentence(line) }, *Header.part(@retained.profiles[0], @layout)]
     end
 
     # What is not known of malloc: nil if that is nothing.
     def malloc_note
-      "Blocks of malloc that came or went while no GC ran cannot be told from those that they replaced: at least so much is retained." unless @retained.gcs_between?
+      "New malloc blocks look like the freed blocks that they replaced, so figures are lower bounds." unless @retained.gcs_between?
     end
 
     def malloc_rows?
@@ -85,7 +85,7 @@ module HeapSample
     def whole
       total = @retained.total
       came = total.bound? ? "at most #{@layout.bytes(total.came.space)}" : "#{@layout.size(total.came)} #{@layout.bracketed(total.came)}"
-      "Of #{came} that came, #{share(total)} is still in use."
+      "Of #{came} allocated in between, #{share(total)} is still live."
     end
 
     def share(row)
@@ -109,7 +109,7 @@ module HeapSample
     end
 
     def columns
-      sides = @retained.one_process? ? [["came", :right, 4], ["still in use", :right, 3], ["95% interval", :right, 2]] : SIDES
+      sides = @retained.one_process? ? [["allocated", :right, 4], ["still live", :right, 3], ["95% interval", :right, 2]] : SIDES
       [["", :right], ["bytes", :right], ["95% interval", :right, 8], *sides, ["samples", :right, 5],
        *([["class", :left, 1, ClassMix::LEAST]] if classes?), [@retained.by.to_s, :left]]
     end
@@ -129,9 +129,9 @@ module HeapSample
 
     def conclusion
       row = @retained.largest
-      return @layout.sentence("Nothing that came after the first profile is known to be retained.") unless row
+      return @layout.sentence("No memory allocated after the first profile is known to be retained.") unless row
 
-      still = ", #{share(row)} of what came there" if row.share
+      still = ", #{share(row)} of what was allocated there" if row.share
       weak = " Too few samples to rely on." if row.weak?
       @layout.sentence("The largest: #{@layout.subject(row.key)} retains #{amount(row)}#{still}.#{weak}#{AwaitsMajor.of_row(row.awaiting, row.stayed.space)}")
     end

@@ -10,7 +10,7 @@ module HeapSample
     Pin = Struct.new(:name, :kind, :path, :line, :class_name, :holder, :made, :estimate) do
       # In a few words, what it is that pins.
       def by
-        return "nothing any more" if name == GONE
+        return "nothing now" if name == GONE
         return "a machine stack" if kind == "stack" && name.start_with?("C stack")
         return "an object in C" if kind == "data" && name.start_with?("data of")
 
@@ -28,7 +28,7 @@ module HeapSample
 
     # Kinds of references that pin.
     WORDS = {"address" => "a variable of C code", "key" => "a Hash that compares by identity",
-             "shared" => "what shares its memory", "root" => "the VM", OTHERS = "others" => "others"}.freeze
+             "shared" => "an object that shares its memory", "root" => "the VM", OTHERS = "others" => "others"}.freeze
     RUNNING = %w[local stack self block environment].freeze
     # Of none in a file: the pin that the last major GC met is gone; smaller ones than the file has room for.
     GONE = "(no pin any more)"

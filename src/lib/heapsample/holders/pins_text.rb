@@ -20,15 +20,15 @@ module HeapSample
         [@layout.size(pin.estimate), @layout.interval(pin.estimate), pin.by, pin.class_name || Layout::NOTHING, made(pin), ->(room) { @layout.name(named(pin), room) }]
       end
       total = Estimate.sum(@pins.map(&:estimate))
-      [*@layout.title("Of that pinned, which GC.compact cannot move: #{@layout.size(total)} #{@layout.bracketed(total)}; by what pins it:"),
-       *@layout.table([["bytes", :right], ["95% interval", :right, 1], ["pinned by", :left], ["class", :left, 2], ["made at", :left, 3], ["reference", :left]], rows),
+      [*@layout.title("Pinned part of it, which GC.compact cannot move: #{@layout.size(total)} #{@layout.bracketed(total)}, by what pins it:"),
+       *@layout.table([["bytes", :right], ["95% interval", :right, 1], ["pinned by", :left], ["class", :left, 2], ["allocated at", :left, 3], ["reference", :left]], rows),
        *@layout.more(@pins.size - ROWS)]
     end
 
     # "Free memory … that pinned objects hold: 8.0 MiB by an object in C: data of Parser (…), 0.4 MiB by …."
     def sentence
       parts = @pins.first(SENTENCE).map { |pin| "#{@layout.size(pin.estimate)} by #{pin.by}: #{named(pin)}" }
-      "Free memory of heap pages that GC.compact cannot gain, since objects there are pinned: #{parts.join("; ")}."
+      "GC.compact cannot free this memory of heap pages, because objects there are pinned: #{parts.join("; ")}."
     end
 
     private

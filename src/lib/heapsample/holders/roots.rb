@@ -11,14 +11,14 @@ module HeapSample
     end
 
     KNOWN = [
-      Root.new(/\A\(not reached\)/, "No way was found. Objects: garbage that no GC has looked at yet. Blocks of malloc: those of the VM, and of C code to which no object leads.", false),
-      Root.new(/\A\(loaded code\)/, "Classes, modules, methods, compiled code, and the literals in it. Files that are loaded keep it.", true),
-      Root.new(/\A\(VM\)/, "The VM keeps it: its own objects, and what C code has registered.", true),
-      Root.new(/\A\(not walked\)/, "The walk was stopped before it came there: it took too long.", false),
-      Root.new(/\A\(evicted\)/, "There was no room for more ways.", false),
-      Root.new(/\A\(machine stack\)/, "A C function works on it, or has left a reference on the stack of its thread. It may be free soon.", false),
-      Root.new(/\A\(VM caches\)/, "The VM's own caches and compiled code keep it, and so the code does: no leak of anybody's.", false),
-      Root.new(/\A\(threads that can never wake\)/, "Threads and fibers keep it that wait for what nobody can give them.", true)
+      Root.new(/\A\(not reached\)/, "No reference was found. Objects: garbage that no GC has freed yet. Malloc blocks: memory of the VM, or of C code that no object refers to.", false),
+      Root.new(/\A\(loaded code\)/, "Classes, modules, methods, and compiled code with its literals. Loaded files retain it.", true),
+      Root.new(/\A\(VM\)/, "The VM retains it: its own objects, and objects that C code has registered.", true),
+      Root.new(/\A\(not walked\)/, "The heap walk took too long, and stopped before it reached this memory.", false),
+      Root.new(/\A\(evicted\)/, "The profile had no room for more references.", false),
+      Root.new(/\A\(machine stack\)/, "A C function uses it, or has left a reference on the stack of its thread. It may be freed soon.", false),
+      Root.new(/\A\(VM caches\)/, "Caches and compiled code of the VM retain it. This is not a leak of the program.", false),
+      Root.new(/\A\(threads that can never wake\)/, "Permanently blocked threads and fibers retain it.", true)
     ].freeze.each(&:freeze)
 
     NOT_REACHED = "(not reached)"

@@ -16,8 +16,8 @@ module HeapSample
       fibers, threads = @places.partition(&:fibers?).map { |some| some.sum(&:threads) }
       counts = [(amount(threads, "thread") if threads > 0), (amount(fibers, "fiber") if fibers > 0)].compact
       rows = @places.map { |place| [@layout.count(place.threads), @layout.bytes(place.space), @layout.name(place.what), where(place)] }
-      [*@layout.title("#{counts.join(" and ")} can never wake: nobody else has what they wait for#{", unless somebody stops the fibers" if fibers > 0}."),
-       *@layout.table([["count", :right], ["keep", :right], ["what", :left], ["at", :left]], rows)]
+      [*@layout.title("Permanently blocked: #{counts.join(" and ")}. Nothing else refers to the objects that they wait for#{", but the program can stop the fibers" if fibers > 0}."),
+       *@layout.table([["count", :right], ["retains", :right], ["what", :left], ["at", :left]], rows)]
     end
 
     private

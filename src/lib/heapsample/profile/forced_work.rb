@@ -39,9 +39,9 @@ module HeapSample
       none: "no periodic profile was due yet",
       ended: "a major GC ran before the last periodic profile",
       unfinished: "the major GC before the last periodic profile was not finished in time",
-      not_needed: "before the last periodic profile a major GC had run by itself",
-      over_budget: "before the last periodic profile the share of diagnose= did not pay for another major GC yet",
-      no_safe_point: "before the last periodic profile Ruby code did not reach a safe point, because it waited or ran in C code",
+      not_needed: "a major GC had already run before the last periodic profile",
+      over_budget: "the share of diagnose= did not allow another major GC before the last periodic profile",
+      no_safe_point: "Ruby code did not reach a safe point before the last periodic profile, because it waited or ran in C code",
       refused: "the program has disabled GC, or major GCs"
     }.freeze
   end

@@ -98,7 +98,7 @@ module HeapSample
     private_constant :OBJECTS, :NAMES
 
     def inspect
-      "#<#{self.class} #{class_name} #{malloc? ? library : "#{slot_size} B"}, in use #{inuse.inspect}, #{stack.first || "no stack"}>"
+      "#<#{self.class} #{class_name} #{malloc? ? library : "#{slot_size} B"}, live #{inuse.inspect}, #{stack.first || "no stack"}>"
     end
 
     private

@@ -4,8 +4,8 @@
 module HeapSample
   # A LineHistory as text.
   class LineHistoryText
-    COLUMNS = [["time", :right], ["in use", :right], ["95% interval", :right, 3], ["objects", :right, 4], ["born", :right, 1], ["died", :right, 1], ["", :left]]
-    PLOT = "in use "
+    COLUMNS = [["time", :right], ["live", :right], ["95% interval", :right, 3], ["objects", :right, 4], ["allocated", :right, 1], ["freed", :right, 1], ["", :left]]
+    PLOT = "live "
     BAR = 10
     EIGHTHS = GenerationsText::EIGHTHS
     private_constant :COLUMNS
@@ -50,7 +50,7 @@ module HeapSample
       cells = shown.each_with_index.map { |moment, index| cells(moment, index > 0 ? shown[index - 1] : nil) }
       left_out = moments.size - shown.size
       [*@layout.table(COLUMNS, cells, shown.map { |moment| :weak if moment.inuse.weak? }),
-       *(["#{@layout.count(left_out)} profiles in between are left out"] if left_out > 0), *@layout.legend(shown.any? { |moment| weak?(moment) })]
+       *(["#{@layout.count(left_out)} profiles in between are not shown"] if left_out > 0), *@layout.legend(shown.any? { |moment| weak?(moment) })]
     end
 
     def shown(top)
@@ -85,8 +85,8 @@ module HeapSample
 
     def conclusion
       last = moments.last
-      now = "In use now: #{@layout.amount(last.inuse)}."
-      still = " Of what was born there since sampling started #{@layout.percent(@history.still)} is not found dead." if @history.still
+      now = "Live now: #{@layout.amount(last.inuse)}."
+      still = " Of the memory allocated there since sampling started, #{@layout.percent(@history.still)} is not freed." if @history.still
       @layout.sentence("#{now}#{change}#{still}#{AwaitsMajor.of_row(last.group.awaiting, last.inuse.space)}")
     end
 

@@ -17,24 +17,24 @@ module HeapSample
         text ? layout.sentence(text) : []
       end
 
-      # " No major GC has looked at 93% of it: it may be garbage." of a row; "" where that is less than most.
+      # " No major GC has examined 93% of it, so it may be garbage." of a row; "" where that is less than most.
       def of_row(awaiting, space)
         return "" unless most?(awaiting, space)
 
-        " No major GC has looked at #{part(awaiting, space)} of it: it may be garbage that waits for one."
+        " No major GC has examined #{part(awaiting, space)} of it, so it may be garbage."
       end
 
       def most?(awaiting, space) = space > 0 && awaiting > MOST * space
 
       # Of so many bytes that await a major GC, of all; nil if there is nothing to say.
-      def sentence(info, layout, awaiting, space, what = "what is in use")
+      def sentence(info, layout, awaiting, space, what = "the live memory")
         return unless space > 0 && !info.merged?
-        return "No major GC has run in this process yet: #{what} may be garbage that waits for one." if info.gc_major == 0
+        return "No major GC has run in this process yet, so part of #{what} may be garbage." if info.gc_major == 0
         return unknown(info, layout, what) unless info.last_major_gc
         return unless awaiting > TOLD * space
 
-        "The last major GC was #{ago(info, layout)}. It has not looked at #{layout.bytes(awaiting)} (#{part(awaiting, space)}) of #{what}, " \
-          "born since: that may be garbage which waits for the next one."
+        "The last major GC was #{ago(info, layout)}. #{layout.bytes(awaiting)} (#{part(awaiting, space)}) of #{what} was allocated since, " \
+          "and may be garbage."
       end
 
       private
@@ -43,14 +43,14 @@ module HeapSample
       def unknown(info, layout, what)
         return unless info.last_major && info.last_minor && info.last_minor > info.last_major
 
-        "The last major GC was #{ago(info, layout)}: what was born since, of #{what}, may be garbage that waits for the next one."
+        "The last major GC was #{ago(info, layout)}. The part of #{what} that was allocated since may be garbage."
       end
 
       def ago(info, layout)
         return "at an unknown time" unless info.last_major
         return "at #{info.last_major.utc.strftime("%H:%M:%S UTC")}" unless info.taken && info.taken >= info.last_major
 
-        "#{layout.duration(info.taken - info.last_major)} before"
+        "#{layout.duration(info.taken - info.last_major)} before the profile"
       end
 
       def part(awaiting, space) = "#{[awaiting * 100 / space, 100].min.round}%"

@@ -70,7 +70,7 @@ module HeapSample
         ["malloc: #{one_per(@info.malloc_interval || 0, @info.malloc_first_interval, @info.malloc_interval_auto?)}", allocator].compact.join(", ") +
           (@info.malloc_missing ? "; missing: #{@info.malloc_missing}" : "")
       when "standby"
-        "malloc: not sampled, on standby: GC::SampleProfile.start begins it"
+        "malloc: not sampled, on standby: GC::SampleProfile.start starts it"
       when "off"
         "malloc: not sampled: #{@info.malloc_missing || "start Ruby with --heap-sample=malloc=on to see it"}"
       when "missing"

@@ -2,11 +2,11 @@
 
 module HeapSample
   module Tool
-    # Why a process ended without a goodbye, as far as the kernel shows it: by the status that a zombie has until its parent reads it,
-    # and by counters of processes that were killed for want of memory, before and after: of its cgroup, and of the machine.
+    # Why a process ended unexpectedly, as far as the kernel shows it: by the status that a zombie has until its parent reads it,
+    # and by counters of processes that were killed because memory ran out, before and after: of its cgroup, and of the machine.
     class AgentDeath
       CAUSES = {
-        oom_kill: "the kernel killed it for want of memory (%s)", oom_kill_likely: "the kernel probably killed it for want of memory (%s)",
+        oom_kill: "the kernel killed it because memory ran out (%s)", oom_kill_likely: "the kernel probably killed it because memory ran out (%s)",
         killed: "it was killed (SIGKILL)", crashed: "it crashed, or was ended by a signal (%s)", exited: "it called exit! (status %s)",
         unknown: "it called exit!, crashed, or was killed"
       }.freeze

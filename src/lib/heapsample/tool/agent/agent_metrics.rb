@@ -21,7 +21,7 @@ module HeapSample
       # list of the labels' values.
       ALL = {
         "ruby_heap_agent_up" => [:gauge, "1 if the process answered in time, else 0.", [], ->(report) { report[:up] }],
-        "ruby_heap_agent_ended_processes" => [:counter, "Ended processes; without a goodbye: killed, or by exit! or a crash.", %w[goodbye], ->(report) { RAW[[true, false], report[:ended]] }],
+        "ruby_heap_agent_ended_processes" => [:counter, "Ended processes; normal=\"false\": killed, crashed, or ended by exit!.", %w[normal], ->(report) { RAW[[true, false], report[:ended]] }],
         "ruby_heap_agent_sent" => [:counter, "Profiles for receivers of --to; of failed: requests.", %w[to result], ->(report) { report[:sent] }],
         "ruby_info" => [:info, "The Ruby that runs, and the title of the process.", %w[description title], ->(report) { {report.values_at(:ruby, :title) => (1 if report[:ruby])} }],
         "process_start_time_seconds" => [:gauge, "Unix time of the start of the process.", [], ->(report) { report[:started] }],
@@ -30,8 +30,8 @@ module HeapSample
         "ruby_memory_bytes" => [:gauge, "Resident memory by part.", %w[part], ->(report) { RAW[Account::PARTS.keys, report[:account].parts] }],
         "ruby_memory_limit_bytes" => [:gauge, "Memory limit that is nearest: of a cgroup, or the memory of the machine.", %w[of], ->(report) { LIMIT[report, "limit_bytes"] }],
         "ruby_memory_limit_used_bytes" => [:gauge, "What counts against that limit; other processes, too.", %w[of], ->(report) { LIMIT[report, "limit_used"] }],
-        "ruby_heap_leak" => [:gauge, "1 for each line that leaks, as far as the agent has judged.", %w[line grade], ->(report) { report[:verdict].leaks.to_h { |leak| [leak, 1] } }],
-        "ruby_heap_seconds_to_limit" => [:gauge, "Seconds until the limit is reached, if the process grows on as it does.", [], ->(report) { report[:verdict].to_limit }],
+        "ruby_heap_leak" => [:gauge, "1 for each line that leaks.", %w[line grade], ->(report) { report[:verdict].leaks.to_h { |leak| [leak, 1] } }],
+        "ruby_heap_seconds_to_limit" => [:gauge, "Seconds until the limit is reached at the present growth.", [], ->(report) { report[:verdict].to_limit }],
         "ruby_memory_proportional_bytes" => [:gauge, "Resident memory; shared pages count in parts (PSS).", [], ->(report) { report[:account].pss }],
         "ruby_stacks_bytes" => [:gauge, "Resident memory of the stacks of threads and fibers.", %w[of],
                                 ->(report) { {["threads"] => report[:account]["thread_stacks"], ["fibers"] => report[:account]["fiber_stacks"]} }],

@@ -11,7 +11,7 @@ module HeapSample
       # Seconds for which the list is used again; in which all must report; and how many there may be.
       FRESH, WAIT, MOST = 1, 2, 256
 
-      # How many have ended, with a goodbye (true) and without.
+      # How many have ended normally (true), and how many unexpectedly (false).
       attr_reader :ended
       # Called with each process that has ended, and the cause: see AgentWatch.
       attr_writer :on_end
@@ -23,7 +23,7 @@ module HeapSample
 
       def all
         known = @lock.synchronize { @read_at.nil? || now - @read_at >= FRESH ? read : @known }
-        known.values.reject(&:goodbye)
+        known.values.reject(&:ended_normally)
       end
 
       # The process of that PID; without one, the only process. Raises AgentRefusal.
@@ -61,10 +61,10 @@ module HeapSample
 
       # A process that is no longer listed has ended, or runs a program that is no Ruby.
       def part(id, process)
-        goodbye = process.goodbye(WAIT)
-        died = goodbye == false && AgentProcess.identity(id.first) != id
-        @ended[goodbye] += 1 if goodbye || died
-        Message.say("process #{process.pid}#{" (#{process.title})" if process.title} has ended without a goodbye: #{process.death.sentence}") if died
+        normal = process.ended_normally(WAIT)
+        died = normal == false && AgentProcess.identity(id.first) != id
+        @ended[normal] += 1 if normal || died
+        Message.say("process #{process.pid}#{" (#{process.title})" if process.title} has ended unexpectedly: #{process.death.sentence}") if died
         @on_end&.call(process, (process.death.cause if died))
       end
     end
@@ -102,17 +102,17 @@ module HeapSample
         return if @ending&.alive?
 
         @ending = Thread.new do
-          LiveProcess.new(pid).wait_for_end.tap { |goodbye| death.look unless goodbye }
+          LiveProcess.new(pid).wait_for_end.tap { |normal| death.look unless normal }
         rescue LiveProcess::Refused
           nil
         end
       end
 
-      # Of what has ended, or does within so many seconds: true: with a goodbye; false: without; nil: not known.
-      def goodbye(seconds = 0) = @ending&.join(seconds)&.value
+      # Of a process that has ended, or ends within so many seconds: true: normally; false: unexpectedly; nil: not known.
+      def ended_normally(seconds = 0) = @ending&.join(seconds)&.value
 
       # Has its connection ended? Then it has ended, or will soon, or runs another program.
-      def gone? = !goodbye.nil?
+      def gone? = !ended_normally.nil?
       # Does its PID belong to another process?
       def other? = ![nil, key].include?(AgentProcess.identity(pid))
 

@@ -6,7 +6,7 @@ require "time"
 module HeapSample
   module Tool
     # Keeps profiles on disk: in a folder for each process, PID-START, with fewer profiles of older times. Of a process that ended
-    # without a goodbye the last profile stays as died-TIME.pb.gz, with the cause and the diagnosis in died-TIME.txt.
+    # unexpectedly the last profile stays as died-TIME.pb.gz, with the cause and the diagnosis in died-TIME.txt.
     class AgentStore < AgentQueue
       # Age in seconds => one profile is kept of so many seconds (0: all).
       STEPS = {300 => 0, 3600 => 60, 86_400 => 600, Float::INFINITY => 3600}.freeze
@@ -104,7 +104,7 @@ module HeapSample
       def stamp(take) = take.taken.utc.strftime(TIME)
       def find(take) = @folders[folder(take)]&.find { |kept| kept.stamp == stamp(take) }
 
-      # A goodbye leaves nothing to say.
+      # Nothing is printed after a normal end.
       def took_end(take, cause)
         return unless cause
 
@@ -121,7 +121,7 @@ module HeapSample
       def account(take)
         process, limit, layout = take.process, take.info.account&.limit, Layout.new
         age = layout.duration([@clock.call - take.taken, 0].max)
-        ["Process #{process.pid}#{" (#{Printable.text(process.title)})" if process.title} ended without a goodbye: #{process.death.sentence}.",
+        ["Process #{process.pid}#{" (#{Printable.text(process.title)})" if process.title} ended unexpectedly: #{process.death.sentence}.",
          "The last profile was taken at #{take.taken.utc.strftime("%F %T")} UTC, #{age} before the end was noticed. RSS was #{layout.bytes(take.rss)} then.",
          *("Of the memory limit, #{layout.bytes(limit.bytes)}, #{layout.bytes(limit.used)} were used." if limit)].join("\n")
       end

@@ -9,7 +9,7 @@ module HeapSample
     # forced, unless the agent has a share for them. Consumers get each profile, and the end of each process:
     #
     # [profile(take)]       a new AgentTake; its #info can be read
-    # [ended(take, cause)]  the last take of a process; +cause+: nil after a goodbye, else a key of AgentDeath::CAUSES
+    # [ended(take, cause)]  the last take of a process; +cause+: nil after a normal end, else a key of AgentDeath::CAUSES
     #
     # A consumer returns at once and raises nothing. AgentQueue makes one of a class that takes longer.
     class AgentWatch

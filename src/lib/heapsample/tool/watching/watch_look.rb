@@ -48,7 +48,7 @@ module HeapSample
 
       private
 
-      PARTS_HEAD = [["bytes", :right], ["since you look", :right], ["where", :left]].freeze
+      PARTS_HEAD = [["bytes", :right], ["since start", :right], ["where", :left]].freeze
       ROWS_HEAD = [["grew", :right], ["allocates", :right], ["line", :left]].freeze
       private_constant :PARTS_HEAD, :ROWS_HEAD
 
@@ -82,7 +82,7 @@ module HeapSample
 
       def lines
         return @layout.sentence(@growth.missing) if @growth.missing
-        return @layout.sentence("No line has grown since you look.") if rows.empty?
+        return @layout.sentence("No line has grown since the command started.") if rows.empty?
 
         @layout.table(ROWS_HEAD, rows.map { |row| [@layout.bytes(row.grew, sign: true), row.allocated ? "#{@layout.bytes(row.allocated)}/s" : "", row.name] })
       end
