@@ -113,7 +113,7 @@ export class App {
     this.watchWidth();
   }
 
-  // What is shown at first: growth where there is one; without anything in use, what is young.
+  // What is shown at first: growth where there is one; without live memory, young memory.
   first() {
     if (this.toolbar.values()[this.data.opens]) return this.data.opens;
     if (this.data.growths.length) return "growth";
@@ -267,7 +267,7 @@ export class App {
       found,
     });
     byId("table-note").textContent = zoomed
-      ? "of what is zoomed in on; shares are of all"
+      ? "of the zoomed part; shares are of the total"
       : "~ fewer than 10 samples: weak";
   }
 

@@ -1,4 +1,4 @@
-// What is in use by age, and the memory of the process over time.
+// Live memory by age, and the memory of the process over time.
 import { axisBottom, axisLeft } from "d3-axis";
 import { scaleLinear, scaleUtc } from "d3-scale";
 import { select } from "d3-selection";
@@ -73,7 +73,7 @@ const sumsOf = (column, rows, placeOf, count, size) => {
   return sums;
 };
 
-// What is in use of the rows that pass, by age in GCs: bins of the same width.
+// Live memory of the rows that pass the filters, by age in GCs: bins of the same width.
 export const generations = (sheet, mask, gcCount) => {
   const birth = sheet.columns.get("birth_gc");
   const columns = sheet.estimate("inuse");
@@ -91,7 +91,7 @@ export const generations = (sheet, mask, gcCount) => {
   }
   const width = binWidth(oldest + 1);
   const size = Math.floor(oldest / width) + 1;
-  // In the place behind the bins, what has no birth.
+  // The last place, behind the bins, has memory of unknown age.
   for (let i = 0; i < passing; i++) binOf[i] = binOf[i] < 0 ? size : Math.floor(binOf[i] / width);
   const sums = columns.map((column) => sumsOf(column, rows, binOf, passing, size + 1));
   const [unknown, ...bins] = [size, ...Array(size).keys()].map((i) => new Estimate(...sums.map((sum) => sum[i])));
@@ -102,9 +102,9 @@ export const generations = (sheet, mask, gcCount) => {
 export const drawGenerations = (element, { bins, width, unknown }, unit, chosen, on) => {
   fill(element);
   if (bins.every(({ estimate }) => estimate.zero)) {
-    element.append(el("p", { className: "note" }, "Nothing in use has a known age."));
+    element.append(el("p", { className: "note" }, "No live memory has a known age."));
   } else {
-    const { svg, width: room } = svgIn(element, "In use by age in GCs");
+    const { svg, width: room } = svgIn(element, "Live memory by age in GCs");
     const oldest = bins[bins.length - 1].to + 1;
     const shown = bins.filter(({ estimate }) => !estimate.zero);
     const top = Math.max(...shown.map(({ estimate }) => estimate.interval(unit)[1]));
@@ -175,7 +175,7 @@ const figures = (estimate, unit) =>
   `${size(estimate, unit)} (${interval(estimate, unit)}), ${count(estimate.samples)} samples`;
 
 // The accounts of the process: a table of the last one with what changed since the first, and a chart if there are
-// more than two: in `chart` or, where that is null, beside the table.
+// more than two: in `chart` or, where that is null, next to the table.
 export const drawMemory = (element, data, on, chart = null) => {
   const { accounts, parts, account_growth: growth } = data;
   fill(element);
@@ -190,7 +190,7 @@ export const drawMemory = (element, data, on, chart = null) => {
   }
   element.append(accountTable(accounts, parts));
   if (growth) element.append(el("p", {}, growth));
-  // It takes the width that it has beside the rest.
+  // It takes the width that the rest leaves.
   if (accounts.length < 3) return;
   const marks = marksOf(data, accounts[0].at, accounts[accounts.length - 1].at);
   drawAccounts(chart, accounts, parts, marks, on);

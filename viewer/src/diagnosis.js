@@ -70,7 +70,7 @@ const prose = (sentence) =>
 
 const pidsOf = ({ pids }) => some(pids).map((pid) => text(pid ?? "?"));
 
-// Processes that run the same code have one verdict. When the limit is reached; what RSS grew in, where it is not in use.
+// Processes that run the same code have one verdict. When the limit is reached; the part of RSS that grew, where that memory is not live.
 const about = (process) => {
   const pids = pidsOf(process);
   const judged = some(process.judged);
@@ -141,7 +141,7 @@ const subject = ({ holder, lost, lines }, on) => {
 const facts = ({ kind, holder, entries, lost, bytes: grew, resident_bytes: resident, objects, lines }, total, on) => {
   const [largest] = some(lines);
   const list = [Object.hasOwn(KINDS, kind) ? KINDS[kind] : text(kind ?? "memory", WORD)];
-  if (total > 0 && isNumber(grew)) list.push(`${percent(grew / total)} of what the samples found`);
+  if (total > 0 && isNumber(grew)) list.push(`${percent(grew / total)} of the sampled growth`);
   if (isNumber(objects)) list.push(`${count(objects)} objects`);
   if (resident < RESIDENT * grew) list.push(`${bytes(resident)} of it resident`);
   if (holder?.named) {

@@ -16,7 +16,7 @@ export const drawLegend = (element, { growth, kept, folds, found, zoomed }) => {
   const kinds = { ...(growth ? GROWTH : kept ? KEPT : CODE), rest: "other: small frames (a click shows them)" };
   if (folds && !growth) kinds.fold = kept ? "folded: collections" : FOLDED;
   if (found) Object.assign(kinds, { found: "found", faded: "paler: not found" });
-  else if (zoomed) kinds.faded = "paler: the way to it";
+  else if (zoomed) kinds.faded = "paler: the path to it";
   const swatches = Object.entries(kinds).map(([kind, text]) =>
     el("span", {}, el("span", { className: `swatch ${kind}` }), text),
   );

@@ -6,7 +6,7 @@ export class Tip {
     this.element = element;
   }
 
-  // Shows lines of text beside the mouse or an element; null: nothing.
+  // Shows lines of text next to the mouse or an element; null: nothing.
   show(lines, where) {
     this.element.hidden = !lines;
     if (!lines) return;
@@ -63,14 +63,14 @@ export class Theme {
 
 const KEYS = [
   ["/", "search; Enter zooms in on what is found"],
-  ["1 … 6", "in use, allocated, young, freed, growth, retained by"],
+  ["1 … 6", "live, allocated, young, freed, growth, retained by"],
   ["c", "callees or callers"],
   ["s", "sandwich: callers above and callees below one function"],
   ["f", "frames of the application, or all"],
   ["i", "icicle or flame"],
   ["b", "bytes or objects"],
   ["g", "go to the graph"],
-  ["← → ↑ ↓", "in the graph: to the frame beside, the caller, the widest callee"],
+  ["← → ↑ ↓", "in the graph: to a frame at the side, the caller, the widest callee"],
   ["Home, End", "in the graph: to the root; in the chart over time: to its ends"],
   ["Enter", "zoom in; on what is zoomed in, out again; in a sandwich: choose the function"],
   ["Esc", "back: out of a field, what is found, the zoom"],
@@ -79,11 +79,11 @@ const KEYS = [
 ];
 
 const TEXTS = [
-  "Figures are estimates from a sample; each has its 95% confidence interval. A ~ marks figures of fewer than 10 samples: they can be half or double the truth.",
-  "In the growth, red grew and blue shrank by more than sampling explains in so many rows or frames (of the coloured ones 5% are wrong, on average); grey may be nothing. A frame is as wide as the changes of its stacks, whichever way they go, so what stays the same takes no room.",
+  "Figures are estimates from a sample; each has its 95% confidence interval. A ~ marks figures of fewer than 10 samples, which can be wrong by a factor of two.",
+  "In the growth, red memory grew and blue memory shrank by more than sampling noise. On average, 5% of the coloured rows or frames are wrong. Grey ones may not have changed. A frame is as wide as the changes of its stacks, up or down, so unchanged memory takes no room.",
   "Memory is charged to the nearest line of Ruby code. Callers start there; callees start at the root. A click on a line in the table marks it in the graph; a click on a class, type or gem shows that alone. The table follows the zoom.",
-  "Frames of gems, of Ruby's library and of native code are folded between those of the application: one grey frame stands for all that lie there. A click on it shows them. Many small frames beside each other are one frame: other.",
-  "The address has what is shown: a link to it, or a bookmark, opens the same view of this file.",
+  "Frames of gems, Ruby's library and native code between frames of the application are folded into one grey frame. A click on it shows them. Many small neighbouring frames are one frame: other.",
+  "The address of the page contains the view: a link or a bookmark opens the same view of this file.",
 ];
 
 export const help = (dialog) => {

@@ -4,8 +4,8 @@ import { amount, count, duration, interval, percent, size, visible } from "./for
 import { isUntouched } from "./groups.js";
 
 export const TITLES = {
-  inuse: "In use",
-  allocated: "Allocated since start",
+  inuse: "Live",
+  allocated: "Allocated since sampling started",
   young: "Young",
   dead: "Freed",
   growth: "Growth",
@@ -14,9 +14,9 @@ export const TITLES = {
 const NOTES = {
   inuse: "Objects that survived the last GC, and malloc blocks that are not freed.",
   allocated: "Everything allocated since sampling started.",
-  young: "Allocated since the last GC: not known to be in use.",
+  young: "Allocated since the last GC, so it may be garbage.",
   dead: "Allocated since sampling started, and freed.",
-  kept: "References from the roots of the heap to the objects that they retain, on one of the shortest ways.",
+  kept: "References from the roots of the heap to the objects that they retain, on one of the shortest paths.",
 };
 
 export class Summary {
@@ -58,7 +58,7 @@ export class Summary {
     return this.figures(found) + (share ? `, ${percent(found.value(unit) / total.value(unit))}` : "");
   }
 
-  // What of it is resident, where that differs: memory that nobody has touched fills none.
+  // What of it is resident, where that differs: memory that was never touched has no pages.
   resident(total) {
     const mask = this.view.mask();
     const sum = this.view
@@ -91,7 +91,7 @@ export class Summary {
       ? "Only what was allocated or freed in between counts."
       : sameRun
         ? "The sampling interval changed in between: totals are compared."
-        : "Not of one session of one process: totals are compared.";
+        : "The profiles are not of one session of one process: totals are compared.";
     return `Since ${visible(since)}${span.length ? ` (${span.join(", ")})` : ""}. ${how}`;
   }
 
@@ -99,8 +99,8 @@ export class Summary {
     if (this.state.get("value") !== "growth") return [];
     const { malloc_left_out: leftOut, gcs } = this.view.growth;
     return [
-      leftOut ? "Malloc memory was sampled for one of the two profiles only: it is left out." : null,
-      gcs === 0 ? "No GC ran in between: what is in use in slots cannot have changed." : null,
+      leftOut ? "Malloc memory is left out: only one of the two profiles sampled it." : null,
+      gcs === 0 ? "No GC ran in between, so the set of live objects cannot have changed." : null,
     ].filter((warning) => warning);
   }
 }

@@ -68,7 +68,7 @@ export class Toolbar {
   }
 
   values() {
-    const values = { inuse: "In use", allocated: "Allocated" };
+    const values = { inuse: "Live", allocated: "Allocated" };
     if (this.some("young")) values.young = "Young";
     if (this.some("dead")) values.dead = "Freed";
     if (this.data.growths.length) values.growth = "Growth";

@@ -140,7 +140,7 @@ class LiveTest < Test
 
   test "ps and watch say where it is, and what grows since one looks" do
     sampled do |_, text|
-      assert(printed("ps", text).match?(/slots in use$/))
+      assert(printed("ps", text).match?(/live slots$/))
       assert(JSON.parse(printed("ps", text, "--json")).fetch("account").fetch("rss_bytes") > 0)
       fails(2, /--seconds is for the list of processes/, "ps", text, "--seconds", "3")
       with_seconds(6, 30) do |seconds|

@@ -179,7 +179,7 @@ export const diagnosis = async (on, { cards, processes, words, hostile }) => {
       assert((await text(page, "#diagnosis .stack")).includes("TicketsController#show"), "the stack");
     }));
 
-  await test("what the samples found is folded where the exact counts are level", () =>
+  await test("growth by samples is folded where the exact counts are level", () =>
     on("level", async (page) => {
       const seen = () => page.$eval("#diagnosis .finding", (element) => element.checkVisibility());
       equal("no leak found", await text(page, "#diagnosis .verdict .badge"));
@@ -264,7 +264,7 @@ export const diagnosis = async (on, { cards, processes, words, hostile }) => {
         return [await text(page, "#details bdi:nth-child(2)"), await text(page, "#table tr.marked .place")];
       };
       await page.evaluate(() => window.heapView.state.set({ direction: "callers", by: "class" }));
-      // It did not grow: so what is in use is shown.
+      // It did not grow: so live memory is shown.
       equal(["/srv/app/app/models/ticket/cache.rb:12", "app/models/ticket/cache.rb:12"], await shown(0));
       equal(["callees", "inuse"], [await state(page, "direction"), await state(page, "value")]);
       await page.evaluate(() => window.heapView.state.set({ zoom: "" }));

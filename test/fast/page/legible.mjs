@@ -64,7 +64,7 @@ export const legible = async (on) => {
       ));
   }
 
-  await test("frames say methods; the path is in the tooltip, and beside the graph of what is zoomed in on", () =>
+  await test("frames say methods; the path is in the tooltip, and next to the graph of what is zoomed in on", () =>
     on("service", async (page) => {
       const drawn = (await frames(page)).filter(({ classes }) => !classes.includes("rest"));
       equal(
@@ -158,15 +158,15 @@ export const legible = async (on) => {
       );
     }));
 
-  await test("what is in use is called so, and nothing else", () =>
+  await test("live memory is called Live, and nothing else", () =>
     on("grown", async (page) => {
       const said = await page.evaluate(() =>
         ["header", "#controls", "main", "#memory-card", "#cards section:nth-child(2)", "#help"]
           .map((part) => document.querySelector(part)?.textContent)
           .join(" "),
       );
-      assert(said.includes("In use"), said);
-      equal([], said.match(/\blive\b|inuse/gi) || []);
+      assert(said.includes("Live"), said);
+      equal([], said.match(/\bin use\b|inuse/gi) || []);
     }));
 
   // --- search and click ---

@@ -55,16 +55,16 @@ await test("the page opens from disk without an error or a request, and nothing 
     equal({ violated: ["connect-src", "img-src", "script-src-elem"], fetched: "refused", pwned: null }, blocked);
   }));
 
-await test("it says first what is in use, with the interval", () =>
+await test("it shows live memory first, with the interval", () =>
   on("mixed", async (page) => {
-    assert(/^In use: 1\.0 GiB ±\d/.test((await summary(page)).replace(/\d+\.\d GiB/, "1.0 GiB")), await summary(page));
+    assert(/^Live: 1\.0 GiB ±\d/.test((await summary(page)).replace(/\d+\.\d GiB/, "1.0 GiB")), await summary(page));
     equal("Heap profile of process 4711, 2026-01-01 00:10:00 UTC", await page.title());
   }));
 
 await test("the table's figures are the library's", () =>
   on("mixed", async (page) => {
     assert(told.mixed.length > 5, `only ${told.mixed.length} rows`);
-    sameRows(told.mixed, await rows(page), "in use by line");
+    sameRows(told.mixed, await rows(page), "live by line");
   }));
 
 await test("rows are written as the report writes them, weak ones marked", () =>

@@ -21,7 +21,7 @@ export const processes = async (on, { deploys, majors, master }) => {
       assert((await page.title()).includes("process 4700"), await page.title());
       equal("process", await page.evaluate(() => document.activeElement.dataset.name), "the focus stays");
       await show(page, { value: "inuse" });
-      sameRows(master, await rows(page), "in use in the other process");
+      sameRows(master, await rows(page), "live in the other process");
       assert(page.url().includes("process=1"), page.url());
       await page.reload();
       await page.waitForFunction("window.heapView?.drawn > 0");
