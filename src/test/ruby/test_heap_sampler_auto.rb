@@ -82,7 +82,7 @@ class TestHeapSamplerAuto < Test::Unit::TestCase
         check[kept.size * 40, $spread[:marked], marked, :inuse, :young]
         check[kept.size * 40, $spread[:marked], marked, :alloc]
         check[$gone * 40, $spread[:gone], gone, :alloc]
-        check[$gone * 40, $spread[:gone], gone, :dead, :young]
+        check[$gone * 40, $spread[:gone], gone, :freed, :young]
         info = profile.info
         assert_equal [true, 524288, false], [info.interval_auto?, info.first_interval, info.malloc_interval_auto?]
         assert_operator info.interval_changes, :>=, 4

@@ -27,7 +27,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       known = births & truth.keys
       assert_operator known.size, :>=, 3
       known.each do |gc|
-        earliest, latest = times.born(gc)
+        earliest, latest = times.allocated_at(gc)
         from, to = truth[gc]
         assert_operator earliest - 0.002, :<=, to, gc
         assert_operator latest + 0.002, :>=, from, gc if latest

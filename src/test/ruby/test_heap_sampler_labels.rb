@@ -170,7 +170,7 @@ class TestHeapSamplerLabels < Test::Unit::TestCase
       all.clear
       GC.start
       dead = GC.sample_profile(full_gc: true).rows.select { |row| row.malloc? && row.labels == {"tenant" => "b"} }
-      assert_in_delta 20, dead.sum { |row| row.dead.space } / 102_400, 0.7
+      assert_in_delta 20, dead.sum { |row| row.freed.space } / 102_400, 0.7
       assert_in_delta 20, dead.sum { |row| row.alloc.space } / 102_400, 0.7
     RUBY
   end

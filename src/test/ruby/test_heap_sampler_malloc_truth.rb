@@ -22,11 +22,11 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
     # born, dead and alive
     def objects(method, by = STRING, rows = malloc_rows)
       rows = rows_of(method, by, rows)
-      [rows.sum { |row| row.alloc.objects }, rows.sum { |row| row.dead.objects }, rows.sum { |row| row.inuse.objects }].map(&:round)
+      [rows.sum { |row| row.alloc.objects }, rows.sum { |row| row.freed.objects }, rows.sum { |row| row.inuse.objects }].map(&:round)
     end
     def bytes(method, by = STRING, rows = malloc_rows)
       rows = rows_of(method, by, rows)
-      [rows.sum { |row| row.alloc.space }, rows.sum { |row| row.dead.space }, rows.sum { |row| row.inuse.space }].map(&:round)
+      [rows.sum { |row| row.alloc.space }, rows.sum { |row| row.freed.space }, rows.sum { |row| row.inuse.space }].map(&:round)
     end
     # The sum of what was born there against the truth: six standard deviations of what the profile says of itself.
     def assert_births(truth, method, rows = malloc_rows, by = STRING)
@@ -115,7 +115,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       3.times { GC.start }
       ages[3].each(&:clear)
       rows = rows_of(:make, STRING, malloc_rows)
-      assert_equal 70, rows.sum { |row| row.dead.objects }.round
+      assert_equal 70, rows.sum { |row| row.freed.objects }.round
       assert_in_delta 3 * 40, rows.sum { |row| row[:dead_gcs] }, 0.01
       before = GC.count
       old = make(10)
@@ -304,7 +304,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
         # of one block: known, as few or none of them may be samples
         variance += 6144**2 * (1 / (1 - Math.exp(-6144.0 / interval)) - 1)
         rows = rows_of(:make, STRING, malloc_rows)
-        alive, dead = rows.sum { |row| row.inuse.space }, rows.sum { |row| row.dead.space }
+        alive, dead = rows.sum { |row| row.inuse.space }, rows.sum { |row| row.freed.space }
         # Seven standard deviations, since of those alive three samples or so are expected at the longest: eleven too many
         # are as rare as six deviations elsewhere.
         assert_in_delta truth, rows.sum { |row| row.alloc.space }, 7 * Math.sqrt(2500 * variance)
@@ -387,8 +387,8 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       # what YJIT says of itself, to the byte
       assert_include before..after, row.inuse.space
       assert_operator row.alloc.space, :>, 20 << 20
-      assert_equal [0, 0, 0], [row.inuse, row.alloc, row.dead].map(&:variance)
-      assert_in_delta row.alloc.space - row.inuse.space, row.dead.space, 1
+      assert_equal [0, 0, 0], [row.inuse, row.alloc, row.freed].map(&:variance)
+      assert_in_delta row.alloc.space - row.inuse.space, row.freed.space, 1
       # and no stack but that has a frame of it; a sweep that frees dead code does not compile
       others = malloc_rows.flat_map { |row| row.stack.map(&:label) }.grep(/yjit::(codegen|core|backend)/).grep_v(/::(free_block|remove_from_graph)/)
       assert_empty others
@@ -442,7 +442,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       rows = malloc_rows
       assert_operator stat(:malloc_stacks), :<, 12_000
       # 100,000 blocks were born and have died, whatever is left of where: the code's own are more.
-      dead = rows.sum { |row| row.dead.space }
+      dead = rows.sum { |row| row.freed.space }
       assert_operator dead, :>, 100_000 * 20_480
       # A line that allocates again and again is known by name, however many came in between: but for a sample that met a
       # moment without room for its frames.

@@ -28,7 +28,7 @@ class ExamplesTest < ExampleTest
     found = before.first(5).select { |entry| entry.key.path.match?(%r{rdoc/comment.rb|attribute_manager.rb}) }
     assert_equal 2, found.size
     # What was allocated after the last GC counts as live, and when that was differs from run to run.
-    assert(found.all? { |entry| entry.group.dead_share > 0.75 && entry.samples > 50 }, before.to_s)
+    assert(found.all? { |entry| entry.group.freed_share > 0.75 && entry.samples > 50 }, before.to_s)
     assert(after.none? { |entry| entry.key.path.end_with?("rdoc/comment.rb") }, after.to_s)
     assert_operator after.total.interval.last, :<, before.total.interval.first
   end

@@ -70,7 +70,7 @@ def trial(plan, lines)
   GC::SampleProfile.stop
   addresses.each_with_index { |address, i| Fiddle.free(address) if i.even? }
   Array.new(lines) do |line|
-    {inuse: before[line][:inuse], alloc: after[line][:alloc], dead: after[line][:dead], half: after[line][:inuse]}
+    {inuse: before[line][:inuse], alloc: after[line][:alloc], freed: after[line][:freed], half: after[line][:inuse]}
   end
 end
 
@@ -80,7 +80,7 @@ def by_line(profile, lines)
   of_line = rows.group_by { |row| row.stack.find { |frame| frame.label.end_with?("Load.allocate") }.lineno }
   Array.new(lines) do |line|
     of = of_line.fetch(Load::FIRST_LINE + line, [])
-    %i[inuse alloc dead].to_h do |figure|
+    %i[inuse alloc freed].to_h do |figure|
       estimates = of.map { |row| row.public_send(figure) }
       [figure, [estimates.sum(&:samples), estimates.sum(&:space), estimates.sum(&:variance)]]
     end
@@ -103,7 +103,7 @@ def figures(name, count)
   end
   usable = sizes.to_h { |size| [size, Load.usable(size)] }
   # Blocks of the plan that a figure is of: those in use at first and those ever born are all, those that died every second.
-  of = {inuse: ->(_i) { true }, alloc: ->(_i) { true }, dead: :odd?.to_proc, half: :even?.to_proc}
+  of = {inuse: ->(_i) { true }, alloc: ->(_i) { true }, freed: :odd?.to_proc, half: :even?.to_proc}
   of.flat_map do |figure, which|
     objects = ->(line) { plan.each_with_index.filter_map { |(size, at), i| usable[size] if which[i] && (!line || at == line) } }
     lines = Array.new(load.lines) { |line| ["#{figure} of #{sizes[line]} bytes", objects[line], results.map { |rows| rows[line][figure] }] }

@@ -12,7 +12,7 @@ require "heapsample"
 LIVES = Integer(ENV["TRIALS"] || 2000) / 30
 class Kept; end
 class Gone; end
-FIGURES = { "in use" => ["Kept", %i[inuse young]], "born" => ["Gone", %i[alloc]], "died" => ["Gone", %i[dead young]] }.freeze
+FIGURES = { "live" => ["Kept", %i[inuse young]], "allocated" => ["Gone", %i[alloc]], "freed" => ["Gone", %i[freed young]] }.freeze
 
 def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
 def interval = GC::SampleProfile.stat[:interval]
@@ -41,7 +41,7 @@ class Life
     [estimates.sum(&:objects), estimates.sum(&:variance) / 1600.0]
   end
 
-  def truth = { "in use" => @kept.size, "born" => @gone, "died" => @gone }
+  def truth = { "live" => @kept.size, "allocated" => @gone, "freed" => @gone }
 
   private
 

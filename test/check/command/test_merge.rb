@@ -55,7 +55,7 @@ class MergeTest < Test
     merged = HeapSample::Profile.load(in_dir("parts.pb.gz"))
     parts = paths.map { |path| HeapSample::Profile.load(path) }
     assert_equal(1, merged.info.format)
-    space = ->(profile, part) { profile.groups(:line).total.then { |total| part == :dead ? total.dead.space : total.inuse.resident.space } }
+    space = ->(profile, part) { profile.groups(:line).total.then { |total| part == :dead ? total.freed.space : total.inuse.resident.space } }
     %i[resident dead].each { |part| assert_close(parts.sum { |profile| space[profile, part] }, space[merged, part], 1e-4) }
   end
 

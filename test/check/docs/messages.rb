@@ -58,7 +58,7 @@ end
 # Of Ruby: the literals in calls that report, in what these calls name of the same file, and in methods that make messages.
 class MessagesOfRuby < Prism::Visitor
   REPORTING = %i[raise warn abort fail refuse misused complain number answer expect].freeze
-  OF_RECEIVERS = /\A(?:Message\.say|(?:Failure|NotFound)\.new|(?:series\.|@)?(?:warnings|refused)\.(?:<<|concat))\z/.freeze
+  OF_RECEIVERS = /\A(?:Message\.print|(?:Failure|NotFound)\.new|(?:series\.|@)?(?:warnings|refused)\.(?:<<|concat))\z/.freeze
   MAKING = %i[message failure_message failure_message_when_negated failure no_walk refused short about none_written warnings].freeze
   # What these have, messages only list.
   LISTS = %i[NAMES DIRECTIONS USAGE INDEX].freeze

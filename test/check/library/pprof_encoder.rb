@@ -66,7 +66,7 @@ class PprofEncoder
   def fields(row)
     out = row[:birth_gc] ? varint(1 << 3) + varint(row[:birth_gc]) : "".b
     FIELDS.each do |field, name|
-      if HeapSample::Columns::PARTS.key?(name)
+      if %i[inuse young alloc dead].include?(name)
         %w[samples objects space variance].each_with_index { |figure, place| out << varint(field + place << 3) << varint(row[:"#{name}_#{figure}"].round) }
       elsif name == :type
         out << number(field, string(@raw[:texts][row[:type]]))

@@ -34,9 +34,9 @@ class AccountGrowthTest < Test
   end
 
   test "growth in waste names which" do
-    assert_equal("Growing in waste, as fragmentation and caches of malloc (+90.0 MiB, 100% of what grew): RSS +90.0 MiB #{SINCE}",
+    assert_equal("Growing in fragmentation and caches of malloc (+90.0 MiB, 100% of what grew): RSS +90.0 MiB #{SINCE}",
                  grown(malloc_waste: 100))
-    assert_equal("Growing in waste, as free slots in heap pages (+20.0 MiB, 100% of what grew): RSS +20.0 MiB #{SINCE}",
+    assert_equal("Growing in free slots in heap pages (+20.0 MiB, 100% of what grew): RSS +20.0 MiB #{SINCE}",
                  grown(slots_free: 25))
   end
 
@@ -48,18 +48,18 @@ class AccountGrowthTest < Test
 
   test "free slots that GC keeps beside objects that grew are theirs; more is waste" do
     assert_equal("Growing in Ruby objects (+60.0 MiB, 100% of what grew): RSS +60.0 MiB #{SINCE}", grown(slots_live: 70, slots_free: 35))
-    assert(grown(slots_live: 50, slots_free: 105).start_with?("Growing in waste, as free slots in heap pages (+81.4 MiB, 74% of what " \
+    assert(grown(slots_live: 50, slots_free: 105).start_with?("Growing in free slots in heap pages (+81.4 MiB, 74% of what " \
                                                                  "grew) and in Ruby objects (+28.6 MiB"))
   end
 
   test "two parts that matter are both named, the larger one first" do
-    assert_equal("Growing in waste, as fragmentation and caches of malloc (+60.0 MiB, 60% of what grew) and " \
+    assert_equal("Growing in fragmentation and caches of malloc (+60.0 MiB, 60% of what grew) and " \
                  "in Ruby objects (+40.0 MiB, 40% of what grew): RSS +100.0 MiB #{SINCE}", grown(malloc_waste: 70, slots_live: 80))
     assert(grown(malloc_waste: 70, slots_live: 80, stacks: 21).include?("of what grew), in Ruby objects"))
   end
 
   test "what is below 5% of RSS or 4 MiB is not growth" do
-    assert_equal("Not growing: RSS +5.0 MiB #{SINCE.chomp(".")}, and no part by 5.2 MiB.", grown(slots_live: 45))
+    assert_equal("Not growing: RSS +5.0 MiB #{SINCE.chomp(".")}, and no part grew by 5.2 MiB.", grown(slots_live: 45))
     assert_equal("Growing in Ruby objects (+6.0 MiB, 100% of what grew): RSS +6.0 MiB #{SINCE}", grown(slots_live: 46))
     small = Account.of("rss" => 20 * ACCOUNT_MIB, "slots_live" => 8 * ACCOUNT_MIB)
     assert_equal([], AccountGrowth.new(small, Account.of("rss" => 17 * ACCOUNT_MIB, "slots_live" => 5 * ACCOUNT_MIB)).parts)
@@ -67,14 +67,14 @@ class AccountGrowthTest < Test
   end
 
   test "many small parts make growth of none" do
-    assert_equal("Growing, but in no part by 5.6 MiB: RSS +12.0 MiB #{SINCE.chomp(".")}, most of it in Ruby objects (+4.0 MiB, 33% of what grew).",
+    assert_equal("Growing, but no part grew by 5.6 MiB: RSS +12.0 MiB #{SINCE.chomp(".")}, most of it in Ruby objects (+4.0 MiB, 33% of what grew).",
                  grown(slots_live: 44, malloc_live: 34, stacks: 5))
   end
 
   test "the living that fill what was free grow; waste that the dead leave does not" do
     assert_equal("Growing in Ruby objects (+10.0 MiB, 100% of what grew): RSS 0 B #{SINCE}",
                  AccountGrowth.new(mib(slots_live: 50), mib(slots_free: 15)).to_s)
-    assert_equal("Not growing: RSS 0 B #{SINCE.chomp(".")}, and no part by 5.5 MiB.", AccountGrowth.new(mib(slots_free: 15), mib(slots_live: 50)).to_s)
+    assert_equal("Not growing: RSS 0 B #{SINCE.chomp(".")}, and no part grew by 5.5 MiB.", AccountGrowth.new(mib(slots_free: 15), mib(slots_live: 50)).to_s)
   end
 
   test "a process that shrinks is not growing" do

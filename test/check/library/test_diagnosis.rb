@@ -98,7 +98,7 @@ class DiagnosisTest < Test
   test "a holder is named for at least a third; of a smaller part it is said how much, and nothing is inferred" do
     {1.0 => [:ALL], 0.4 => [:ALL], 0.3 => [nil, :ALL], 0.05 => [nil, nil]}.each do |part, (holder, partly)|
       line = first_line(walked(leaking(20), {5 => {LIST => part, nil => 1 - part}.select { |_, share| share.positive? }}))
-      named = [line.holder, line.partly].map { |answer| answer.to_s.to_sym if answer&.kept? }
+      named = [line.holder, line.partly].map { |answer| answer.to_s.to_sym if answer&.named? }
       assert_equal([holder, partly], named, part.to_s)
       assert_close(part, (line.partly || line.holder).share, 1e-6) if part >= 0.3
     end
@@ -405,7 +405,7 @@ class DiagnosisTest < Test
     series = walked(leaking(20), {5 => ["cache callable method cache of A"]})
     held = series[19].holders
     held.each { |one| held.path(one.node).first.instance_variable_set(:@name, "(VM caches)") }
-    refute(Series.new([*series.to_a.first(19), series[19]]).diagnosis.findings.first.holder&.kept?)
+    refute(Series.new([*series.to_a.first(19), series[19]]).diagnosis.findings.first.holder&.named?)
   end
 
   test "of one profile lines are judged by when they were allocated" do

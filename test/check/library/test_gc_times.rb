@@ -16,16 +16,16 @@ class GcTimesTest < Test
   end
 
   test "a birth is after the GC that counted up to it, and before the next that is known" do
-    assert_equal([at(0.25r), at(1)], TIMES.born(3))
-    assert_equal([at(1), at(10)], TIMES.born(4))
-    assert_equal([at(1), at(10)], TIMES.born(7))
-    assert_equal([at(10.5r), nil], TIMES.born(10))
-    assert_equal([at(10.5r), nil], TIMES.born(99))
-    assert_equal([nil, at(0.25r)], TIMES.born(0))
+    assert_equal([at(0.25r), at(1)], TIMES.allocated_at(3))
+    assert_equal([at(1), at(10)], TIMES.allocated_at(4))
+    assert_equal([at(1), at(10)], TIMES.allocated_at(7))
+    assert_equal([at(10.5r), nil], TIMES.allocated_at(10))
+    assert_equal([at(10.5r), nil], TIMES.allocated_at(99))
+    assert_equal([nil, at(0.25r)], TIMES.allocated_at(0))
   end
 
   test "a process without a GC has an empty list, an older file and nonsense have none" do
-    assert_equal([0, [nil, nil]], [GCTimes.of([]).size, GCTimes.of([]).born(5)])
+    assert_equal([0, [nil, nil]], [GCTimes.of([]).size, GCTimes.of([]).allocated_at(5)])
     [nil, "x", {}, [1], [[1, 2]], [[1, 2, nil]], [[1, -2, 3]], [[1, 2, 3.5]], [[1, 1 << 70, 3]]].each do |nonsense|
       assert_nil(GCTimes.of(nonsense))
       assert_nil(Meta.new("gc" => {"times" => nonsense}).gc_times)

@@ -26,8 +26,8 @@ class LineHistoryTest < Test
   test "a line over time: what it and the gems that it calls have live, allocated and freed" do
     history = series_of(5).line("models/order.rb:12")
     assert_equal([0, 15, 30, 45, 60], history.moments.map { |moment| moment.inuse.samples })
-    assert_equal([0, 20, 40, 60, 80], history.moments.map { |moment| moment.born.samples })
-    assert_equal([0, 5, 10, 15, 20], history.moments.map { |moment| moment.died.samples })
+    assert_equal([0, 20, 40, 60, 80], history.moments.map { |moment| moment.allocated.samples })
+    assert_equal([0, 5, 10, 15, 20], history.moments.map { |moment| moment.freed.samples })
     assert_equal([60, "/srv/app/models/order.rb", 12], [history.growth.samples, history.place.path, history.place.line])
     assert_close(0.75, history.still, 1e-3)
     assert_equal(history.place, series_of(5).line("order.rb:12").place)

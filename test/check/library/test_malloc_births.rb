@@ -42,9 +42,9 @@ class MallocBirthsTest < Test
   test "a saved profile has malloc's births, deaths and resident bytes, with samples and variance of the dead" do
     build = pool(loader)
     build.profile.rows.zip(PprofEncoder.reloaded(build).rows) do |row, read|
-      assert_equal([row.malloc?, row.birth_gc, row.thread, row.dead.samples, row.alloc.samples, row.inuse.samples],
-                   [read.malloc?, read.birth_gc, read.thread, read.dead.samples, read.alloc.samples, read.inuse.samples])
-      [row.dead, row.alloc, row.inuse].zip([read.dead, read.alloc, read.inuse]) do |one, other|
+      assert_equal([row.malloc?, row.birth_gc, row.thread, row.freed.samples, row.alloc.samples, row.inuse.samples],
+                   [read.malloc?, read.birth_gc, read.thread, read.freed.samples, read.alloc.samples, read.inuse.samples])
+      [row.freed, row.alloc, row.inuse].zip([read.freed, read.alloc, read.inuse]) do |one, other|
         assert_close(one.space, other.space, 1e-4)
         assert_close(one.variance, other.variance, 1e-4)
       end
@@ -71,13 +71,13 @@ class MallocBirthsTest < Test
     assert_equal(140, churn.total.samples)
     row = churn.first.group
     blocks = row.alloc.space - 40 * loader.weight(40) * 40
-    assert_close(0.6 * blocks / row.alloc.space, row.dead_share, 1e-6)
+    assert_close(0.6 * blocks / row.alloc.space, row.freed_share, 1e-6)
     assert_close(2, row.lifetime, 1e-6)
-    low, high = row.dead_interval
-    assert(low < row.dead_share && row.dead_share < high && high - low < 0.25, "#{low} #{high}")
+    low, high = row.freed_interval
+    assert(low < row.freed_share && row.freed_share < high && high - low < 0.25, "#{low} #{high}")
     text = churn.to_s
     assert(text.include?("Allocated since sampling started, by line: 71.0 MiB") && !text.include?("slots only"), text)
-    assert_equal(0.6, loader.profile.churn(kind: :malloc).dead_share.round(6))
+    assert_equal(0.6, loader.profile.churn(kind: :malloc).freed_share.round(6))
   end
 
   test "blocks have ages, in generations, groups and filters" do

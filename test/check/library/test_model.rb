@@ -10,7 +10,7 @@ class ModelTest < Test
   test "a row has what the sampler handed over" do
     row = sample_build.profile.rows[2]
     assert_equal(["Ticket", "T_OBJECT", 160, 2, 99], [row.class_name, row.type, row.slot_size, row.thread, row.birth_gc])
-    assert_equal([7, 3, 10, 0], [row.inuse, row.young, row.alloc, row.dead].map(&:samples))
+    assert_equal([7, 3, 10, 0], [row.inuse, row.young, row.alloc, row.freed].map(&:samples))
     assert_close(7 * 512 * 1024, row.inuse.space, 1e-3)
     assert_equal(["Model::Base.new", "<main>"], row.stack.map(&:label))
   end
@@ -120,7 +120,7 @@ class ModelTest < Test
     group = build.profile.groups(:line).first
     assert_close((3 * 10 + 50) / 4.0, group.age(100))
     assert_close(4, group.lifetime)
-    assert_close(2 / 7.0, group.dead_share)
+    assert_close(2 / 7.0, group.freed_share)
   end
 
   test "meta data that is missing or nonsense is nil" do

@@ -47,7 +47,7 @@ class PprofReaderTest < Test
       profile.rows.zip(sample_build.profile.rows) do |row, original|
         assert_equal([original.class_name, original.type, original.slot_size, original.thread, original.birth_gc],
                      [row.class_name, row.type, row.slot_size, row.thread, row.birth_gc])
-        %i[inuse young alloc dead].each do |name|
+        %i[inuse young alloc freed].each do |name|
           assert_equal(original.public_send(name).samples, row.public_send(name).samples)
           assert_close(original.public_send(name).objects, row.public_send(name).objects, 1e-3)
           assert_close(original.public_send(name).variance, row.public_send(name).variance, 1e-3)

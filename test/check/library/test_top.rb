@@ -184,7 +184,7 @@ class TopTest < Test
       Most allocation: models/x.rb:12 `Foo#bar` allocated 102.0 MiB ±14.0 MiB, 93.6% of the total. 51.0% (44.2 – 57.8%) of it
       was freed, after 2.0 GCs on average.
     TEXT
-    assert_close(104 / 218.0, churn.dead_share, 1e-3)
+    assert_close(104 / 218.0, churn.freed_share, 1e-3)
   end
 
   test "the interval of a share covers it 95 times in 100" do

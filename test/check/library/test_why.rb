@@ -307,10 +307,10 @@ named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hid
   test "where it is asked for, what nobody knows the holder of has no voice" do
     held = HeldBuild.new(leaves).way(0, ["root (not reached)"], part: 0.6).way(0, ["constant A", "element [] of Array"], part: 0.3).way(0, ["constant B", "element [] of Array"], part: 0.1).profile
     assert_equal("(not reached)", held.nearest_holder.of_rows(held.table).to_s)
-    answer = held.nearest_holder.of_rows(held.table, told: true)
+    answer = held.nearest_holder.of_rows(held.table, known: true)
     assert_equal("A", answer.to_s)
     assert_close(0.3, answer.share, 1e-9)
-    assert_close(0.75, answer.share_of_told, 1e-9)
+    assert_close(0.75, answer.share_of_known, 1e-9)
   end
 
   test "a growth report names who keeps what came, where the later profile tells" do

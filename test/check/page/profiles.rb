@@ -24,7 +24,7 @@ module PageProfiles
      objects: estimate.objects, weak: estimate.weak?, interval: unit == "objects" ? estimate.objects_interval : estimate.space_interval}
   end
 
-  VALUES = {"inuse" => :inuse, "allocated" => :alloc, "young" => :young, "dead" => :dead}.freeze
+  VALUES = {"inuse" => :inuse, "allocated" => :alloc, "young" => :young, "dead" => :freed}.freeze
 
   def expected(profile)
     VALUES.to_h do |value, estimate|
@@ -60,7 +60,7 @@ module PageProfiles
         stack << frame_line(sample.raw, sample.raw[:nodes][node * 2 + 1])
         node = sample.raw[:nodes][node * 2]
       end
-      counts = HeapSample::Columns::PARTS.keys.to_h { |part| [part, row[:"#{part}_samples"]] }
+      counts = %i[inuse young alloc dead].to_h { |part| [part, row[:"#{part}_samples"]] }
       build.row(stack, sample.raw[:texts][row[:class]], type: sample.raw[:texts][row[:type]], slot: row[:slot_size], thread: row[:thread],
                 birth: row[:birth_gc], **counts)
     end

@@ -119,7 +119,7 @@ HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "
   read(profile.info)
   read(profile.info.forced)
   times = profile.info.gc_times
-  times.each { |begun| times.born(begun.gc) }
+  times.each { |begun| times.allocated_at(begun.gc) }
   times.size
   account = profile.info.account
   read(account)
@@ -160,7 +160,7 @@ edge = known.holders.edge(3)
 [read(edge), edge == edge.dup, read(edge.of_several), edge.names_owner_of?(edge), known.info.walk.then { |walk| read(walk) }, HeapSample::Walk.of(nil)]
 HeapSample::Holders.from_raw(nil, nil, raw[:texts], raw[:rows])
 nearest = known.nearest_holder
-[nearest.node(3), nearest.of_rows(known.table) { |_, estimate| estimate }, nearest.of_row(known.table.first), nearest.of(known.holders.all, told: true)].grep(HeapSample::NearestHolder::Answer).each { |answer| [read(answer), answer.to_s] }
+[nearest.node(3), nearest.of_rows(known.table) { |_, estimate| estimate }, nearest.of_row(known.table.first), nearest.of(known.holders.all, known: true)].grep(HeapSample::NearestHolder::Answer).each { |answer| [read(answer), answer.to_s] }
 now.why(top: 3).reason
 
 # Growth.

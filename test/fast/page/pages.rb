@@ -28,7 +28,7 @@ blocks = PageProfiles.blocks
 page("blocks", blocks)
 told[:blocks] = expected(blocks).dig("dead", :line, :malloc, "bytes")
 told[:lines] = blocks.groups(:line).to_h do |group|
-  [names(group.key).first, [LAYOUT.bytes(group.inuse.resident.space), LAYOUT.percent(group.dead_share), group.age(100)]]
+  [names(group.key).first, [LAYOUT.bytes(group.inuse.resident.space), LAYOUT.percent(group.freed_share), group.age(100)]]
 end
 
 series = Array.new(5) { |step| series_profile(step) }

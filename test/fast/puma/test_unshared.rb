@@ -42,8 +42,8 @@ class UnsharedTest < PumaTest
   test "what a worker made in the master's free slots was allocated since the fork" do
     session = by_method["session"]
     assert_operator session.unshared.space, :>, 0.5 * session.slots_space
-    assert_equal session.unshared.space.round, session.unshared_born.round
-    assert_equal 0, by_method["counted"].unshared_born
+    assert_equal session.unshared.space.round, session.unshared_allocated.round
+    assert_equal 0, by_method["counted"].unshared_allocated
   end
 
   test "the lines explain most of what is not shared" do

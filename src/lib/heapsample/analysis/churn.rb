@@ -4,7 +4,7 @@ module HeapSample
   # What was allocated since sampling started and how much of it is dead: which
   # code makes garbage, and how long that lives.
   #
-  #   profile.churn(by: :method).first.group.dead_share   #=> 0.946
+  #   profile.churn(by: :method).first.group.freed_share   #=> 0.946
   #
   # Slots and blocks of malloc count alike: a slot is dead when a GC has found it so, a
   # block when it is freed.
@@ -34,9 +34,9 @@ module HeapSample
 
     # Part of it that was found dead, by bytes, and its 95% interval; nil if nothing was
     # allocated.
-    def dead_share = all.dead_share
-    # The 95% interval of #dead_share.
-    def dead_interval = all.dead_interval
+    def freed_share = all.freed_share
+    # The 95% interval of #freed_share.
+    def freed_interval = all.freed_interval
 
     # Bytes a second since sampling started; nil if the profile does not tell.
     def rate
@@ -46,7 +46,7 @@ module HeapSample
 
     # As Top#to_h, with what was found dead.
     def to_h(stacks: false)
-      {**@top.to_h(stacks: stacks), dead_share: dead_share, dead_share_interval: dead_interval, lived_gcs: all.lifetime,
+      {**@top.to_h(stacks: stacks), freed_share: freed_share, freed_share_interval: freed_interval, lived_gcs: all.lifetime,
        bytes_per_second: rate}.compact
     end
   end

@@ -32,18 +32,18 @@ module HeapSample
     def whole
       parts = []
       parts << "#{@layout.bytes(@churn.rate)} a second#{memory}" if @churn.rate
-      parts << "#{dead(@churn.all)} freed#{lived(@churn.all)}" if @churn.dead_share
+      parts << "#{freed(@churn.all)} freed#{lived(@churn.all)}" if @churn.freed_share
       parts.empty? ? "" : "#{parts.join("; ")}."
     end
 
     # Which memory a rate is of, where it is not of all.
     def memory = Value.part_of_all(@churn.profile, @churn.top.value.kind)
 
-    def dead(group)
-      low, high = group.dead_interval
-      return @layout.percent(group.dead_share) unless low
+    def freed(group)
+      low, high = group.freed_interval
+      return @layout.percent(group.freed_share) unless low
 
-      "#{@layout.percent(group.dead_share)} (#{@layout.percents(low, high)})"
+      "#{@layout.percent(group.freed_share)} (#{@layout.percents(low, high)})"
     end
 
     def lived(group)
@@ -54,7 +54,7 @@ module HeapSample
       entry = @churn.first
       return [] unless entry
 
-      found = " #{dead(entry.group)} of it was freed#{lived(entry.group)}." if entry.group.dead_share
+      found = " #{freed(entry.group)} of it was freed#{lived(entry.group)}." if entry.group.freed_share
       weak = " Too few samples to rely on." if entry.weak?
       @layout.sentence("Most allocation: #{@layout.subject(entry.key)} allocated #{@layout.size(entry.estimate)} " \
                        "#{@layout.bracketed(entry.estimate)}, #{@layout.share(entry.value, @churn.total.space)} of the total.#{found}#{weak}")

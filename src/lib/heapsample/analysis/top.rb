@@ -63,7 +63,7 @@ module HeapSample
           rank: rank, **Analysis.key(key, layout), application: @top.application(self)&.then { |place| Analysis.key(place, layout) }, value: value, interval: interval, share: share, **estimate.to_h,
           slots_bytes: (group.slots_space if inuse), malloc_bytes: (group.malloc.space if inuse),
           awaits_major_gc_bytes: (group.awaiting if inuse), memsize_bytes: (group.memsize if info.memsize? && inuse), **shares,
-          age_gcs: group.age(info.gc_count), dead_share: group.dead_share, dead_share_interval: group.dead_interval, lived_gcs: group.lifetime,
+          age_gcs: group.age(info.gc_count), freed_share: group.freed_share, freed_share_interval: group.freed_interval, lived_gcs: group.lifetime,
           classes: group.classes.first(Analysis::BRIEF).map { |reference, bytes| {class: @top.profile.text(reference), bytes: bytes} },
           stack: (@top.came_by.frames(key).map(&:to_s) if stacks)
         }.compact
@@ -87,7 +87,7 @@ module HeapSample
         {holds_free_bytes: (group.holds_free.space unless group.holds_free.zero?), holds_free_interval: (group.holds_free.interval unless group.holds_free.zero?),
          holds_free_pinned_bytes: (group.holds_free_pinned unless group.holds_free.zero?),
          unshared_bytes: (group.unshared.space unless group.unshared.zero?), unshared_interval: (group.unshared.interval unless group.unshared.zero?),
-         unshared_born_bytes: (group.unshared_born unless group.unshared.zero?)}
+         unshared_allocated_bytes: (group.unshared_allocated unless group.unshared.zero?)}
       end
     end
 

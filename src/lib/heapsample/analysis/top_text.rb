@@ -9,7 +9,7 @@ module HeapSample
       rank: ["", :right], bytes: ["bytes", :right], objects: ["objects", :right, 4], interval: ["95% interval", :right, 8],
       resident: ["resident", :right, 6], slots: ["slots", :right, 2], malloc: ["malloc", :right, 2], buffers: ["with buffers", :right, 2],
       pinned: ["pinned", :right, 4], since_fork: ["since fork", :right, 4], samples: ["samples", :right, 5], share: ["share", :right, 7], age: ["age", :right, 1],
-      dead: ["freed", :right, 6], dead_interval: ["95% interval", :right, 3], lived: ["lifetime", :right, 3], class: ["class", :left, 3, ClassMix::LEAST]
+      freed: ["freed", :right, 6], freed_interval: ["95% interval", :right, 3], lifetime: ["lifetime", :right, 3], class: ["class", :left, 3, ClassMix::LEAST]
     }
     private_constant :COLUMNS
 
@@ -73,7 +73,7 @@ module HeapSample
     end
 
     def extra
-      {inuse: [:age], young: [], alloc: %i[dead dead_interval lived], dead: [:lived]}.fetch(value.part)
+      {inuse: [:age], young: [], alloc: %i[freed freed_interval lifetime], freed: [:lifetime]}.fetch(value.part)
     end
 
     # That part of a share which matters most.
@@ -110,13 +110,13 @@ module HeapSample
       when :malloc then part(group.malloc.space, estimate)
       when :buffers then part(group.memsize, estimate)
       when :pinned then part(group.holds_free_pinned, estimate)
-      when :since_fork then part(group.unshared_born, estimate)
+      when :since_fork then part(group.unshared_allocated, estimate)
       when :samples then estimate.samples > 0 ? @layout.count(estimate.samples) : Layout::NOTHING
       when :share then entry.share ? @layout.percent(entry.share) : Layout::NOTHING
       when :age then mean(group.age(@top.profile.info.gc_count))
-      when :dead then group.dead_share ? @layout.percent(group.dead_share) : Layout::NOTHING
-      when :dead_interval then group.dead_interval ? @layout.percents(*group.dead_interval) : Layout::NOTHING
-      when :lived then mean(group.lifetime)
+      when :freed then group.freed_share ? @layout.percent(group.freed_share) : Layout::NOTHING
+      when :freed_interval then group.freed_interval ? @layout.percents(*group.freed_interval) : Layout::NOTHING
+      when :lifetime then mean(group.lifetime)
       when :class then ClassMix.new(@top.profile, group, @layout).column
       end
     end

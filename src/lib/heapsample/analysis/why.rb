@@ -56,7 +56,7 @@ module HeapSample
 
     # The node that keeps most, of those below roots that stand for code (see Roots); nil if there is none.
     def largest
-      @largest ||= reject { |node| node.role || Roots.of(node.steps.first.first.name)&.keeps == false }.flat_map { |node| node.steps.size > 1 ? [node] : node.children }
+      @largest ||= reject { |node| node.role || Roots.of(node.steps.first.first.name)&.holder == false }.flat_map { |node| node.steps.size > 1 ? [node] : node.children }
                    .reject { |node| node.role || node.steps.any? { |step| step.first.equal?(Chain::LOADED) } }.max_by { |node| node.estimate.space }
     end
 

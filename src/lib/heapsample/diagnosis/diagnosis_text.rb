@@ -68,7 +68,7 @@ module HeapSample
 
     def findings
       @first.shown.map do |finding|
-        line = ["#{@layout.bytes(finding.space, sign: true)} at #{@layout.subject(finding.line.subject)}", *(@first.retained(finding) if finding.holder&.kept?)].join(", ")
+        line = ["#{@layout.bytes(finding.space, sign: true)} at #{@layout.subject(finding.line.subject)}", *(@first.retained(finding) if finding.holder&.named?)].join(", ")
         "- #{[line, *@first.facts(finding)].join(". ")}"
       end.join("\n")
     end

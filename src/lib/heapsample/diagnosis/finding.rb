@@ -14,7 +14,7 @@ module HeapSample
     #
     # The largest first. The block names a holder.
     def self.all(lines)
-      lines.group_by { |line| line.holder&.kept? ? yield(line.holder) : [line.subject.path, line.subject.line, line.subject.path.empty? ? line.subject.label : nil] }
+      lines.group_by { |line| line.holder&.named? ? yield(line.holder) : [line.subject.path, line.subject.line, line.subject.path.empty? ? line.subject.label : nil] }
            .map { |_, same| new(same) }.sort_by { |finding| -finding.space }
     end
 
@@ -43,7 +43,7 @@ module HeapSample
 
     # Did its entries grow as those of no cache do: by this factor, with none removed, and without a limit?
     def grows_without_limit?(factor)
-      !entries.nil? && entries.grew?(factor) && entries.bound.nil? && (entries.gone ? entries.none_removed? : oldest_kept?)
+      !entries.nil? && entries.grew?(factor) && entries.bound.nil? && (entries.gone ? entries.none_removed? : oldest_retained?)
     end
 
     # The part of the bytes that the holder retains, at least, as the walk found it.
@@ -63,13 +63,13 @@ module HeapSample
     # JSON-ready. The block makes bytes an hour of bytes.
     def to_h(stacks: false, &per_hour)
       {kind: kind, lost: lost?, bytes: space, interval: interval, bytes_per_hour: (yield(space) if per_hour), objects: objects, samples: samples,
-       holder: (holder.to_h if holder&.told?), entries: entries&.to_h, resident_bytes: resident, lines: lines.map { |line| line.to_h(stacks: stacks, &per_hour) }}
+       holder: (holder.to_h if holder&.known?), entries: entries&.to_h, resident_bytes: resident, lines: lines.map { |line| line.to_h(stacks: stacks, &per_hour) }}
     end
 
     private
 
     # Are as many objects left of those that were allocated first as of the last? A table is always one of the last.
-    def oldest_kept? = lines.sum { |one| one.part_objects.first } >= OLDEST_LEAST * lines.sum { |one| one.part_objects.last }
+    def oldest_retained? = lines.sum { |one| one.part_objects.first } >= OLDEST_LEAST * lines.sum { |one| one.part_objects.last }
     def native? = share(&:native?) >= 0.5
     def share = lines.sum { |line| yield(line) ? line.space : 0.0 } / [space, 1.0].max
   end

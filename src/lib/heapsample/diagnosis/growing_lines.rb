@@ -112,10 +112,10 @@ module HeapSample
     # Makes of a GC count the part of the time between two GCs to which it belongs.
     def parts(info, from, to)
       times = info.gc_times
-      began, ended = [from, to].map { |gc| times&.born(gc)&.first&.to_f }
+      began, ended = [from, to].map { |gc| times&.allocated_at(gc)&.first&.to_f }
       timed = began && ended && ended > began
       lambda do |birth|
-        part = if timed then times.born(birth).compact.then { |both| ((both.sum(&:to_f) / both.size) - began) / (ended - began) }
+        part = if timed then times.allocated_at(birth).compact.then { |both| ((both.sum(&:to_f) / both.size) - began) / (ended - began) }
                else (birth - from) / (to - from).to_f
                end
         (part * LineGrowth::PARTS).floor.clamp(0, LineGrowth::PARTS - 1)

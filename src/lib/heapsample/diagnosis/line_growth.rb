@@ -63,7 +63,7 @@ module HeapSample
     # Is it one container that is replaced by larger ones?
     def container? = objects < CONTAINER && samples.positive?
     # The Walks::Entries of the container that is its holder; nil if it is none.
-    def entries = @entries ||= (walks.entries(holder) if walks && holder&.kept?)
+    def entries = @entries ||= (walks.entries(holder) if walks && holder&.named?)
     # Is it a table that became larger, though its entries did not become more?
     def table_only? = container? && !entries&.before.nil? && !entries.grew?(ENTRIES_LEAST)
     # Does what came stay? Of what comes and goes, all is new.
@@ -85,9 +85,9 @@ module HeapSample
     # The shared library that asked for most of it; nil of heap slots.
     def library = function&.library || libraries.max_by { |_, bytes| bytes }&.first
     # Did C code of a library other than Ruby ask for it? What it asked Ruby for belongs to an object, if a reference leads to it.
-    def native? = (foreign?(libraries.max_by { |_, bytes| bytes }&.first) || (!function.nil? && !holder.nil? && !holder.told?))
+    def native? = (foreign?(libraries.max_by { |_, bytes| bytes }&.first) || (!function.nil? && !holder.nil? && !holder.known?))
     # Is it memory of C code to which no reference was found?
-    def lost? = native? && !holder.nil? && !holder.told?
+    def lost? = native? && !holder.nil? && !holder.known?
 
     # JSON-ready. With +stacks+, it has its stack. The block makes bytes an hour of bytes.
     def to_h(stacks: false)

@@ -32,13 +32,13 @@ module HeapSample
     def add_to(line)
       held = held(line) or return
       line.walks = @walks
-      told = @nearest.of(held, told: true)
-      guess = told && guess?(told, line) ? told : nil
-      known = told if told && !guess && (told.samples >= SAMPLES_LEAST || told.objects < SAMPLES_LEAST)
+      found = @nearest.of(held, known: true)
+      guess = found && guess?(found, line) ? found : nil
+      known = found if found && !guess && (found.samples >= SAMPLES_LEAST || found.objects < SAMPLES_LEAST)
       return line.holder = known if known && known.share >= SHARE_LEAST
 
-      line.holder = (of_owner(line) if told.nil? || guess) || lost(held, guess)
-      line.partly = known if known&.kept? && known.share >= PART_LEAST && !line.holder&.told? && !line.lost?
+      line.holder = (of_owner(line) if found.nil? || guess) || lost(held, guess)
+      line.partly = known if known&.named? && known.share >= PART_LEAST && !line.holder&.known? && !line.lost?
     end
 
     private
@@ -47,7 +47,7 @@ module HeapSample
     # before has the holder: in the later half of the time before the walk, else in all of it.
     def held(line)
       all = [@from, recent, 0].lazy.filter_map { |from| since(from)[line.place]&.then { |rows| held_of(rows, line) } }
-      all.find { |held| line.function || @nearest.of(held, told: true)&.then { |answer| answer.share >= PART_LEAST } } || since(0)[line.place]&.then { |rows| held_of(rows, line) }
+      all.find { |held| line.function || @nearest.of(held, known: true)&.then { |answer| answer.share >= PART_LEAST } } || since(0)[line.place]&.then { |rows| held_of(rows, line) }
     end
 
     # Without objects that no major GC found alive and that the walk did not reach: these are garbage.
@@ -95,8 +95,8 @@ module HeapSample
     # Objects of the class in whose method C code asked for it.
     def of_owner(line)
       owner = line.stack.find { |frame| !frame.native? }&.qualified_label&.slice(/\A(.+)#/, 1) or return
-      answer = @nearest.of(by_class.fetch(owner, []), told: true)
-      return unless answer&.kept? && answer.edge.written? && answer.samples >= SAMPLES_LEAST && answer.objects.between?(line.objects / OBJECTS_EACH, line.objects)
+      answer = @nearest.of(by_class.fetch(owner, []), known: true)
+      return unless answer&.named? && answer.edge.written? && answer.samples >= SAMPLES_LEAST && answer.objects.between?(line.objects / OBJECTS_EACH, line.objects)
 
       answer.owner = owner
       answer

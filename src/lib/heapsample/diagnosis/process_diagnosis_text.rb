@@ -177,7 +177,7 @@ module HeapSample
       most = if @diagnosis.mapped? then "Of other memory +#{bytes(finding.space)}"
              else finding.space >= MOST * total ? "Most of it" : "The largest part (#{@layout.percent(finding.space / total)})"
              end
-      how = if finding.holder&.kept? then ", #{retained(finding)}"
+      how = if finding.holder&.named? then ", #{retained(finding)}"
             elsif finding.lost? then ", allocated by #{function(finding)}; no reference to it was found"
             end
       " #{most} is from #{@layout.subject(finding.line.subject)}#{how}."
@@ -197,7 +197,7 @@ module HeapSample
 
     def grew_so_far
       finding = findings.first or return ""
-      held = ", #{retained(finding)}" if finding.holder&.kept?
+      held = ", #{retained(finding)}" if finding.holder&.named?
       " The line that grew most so far is #{@layout.subject(finding.line.subject)} (#{@layout.bytes(finding.space, sign: true)})#{held}."
     end
 
@@ -265,10 +265,10 @@ module HeapSample
     # "`Report::BADGES` retains +18.0 MiB, +60.0 MiB an hour (84.2% of the sampled growth)"
     def heading(finding)
       share = "#{@layout.bytes(finding.space, sign: true)}#{", #{hourly(finding)} an hour" if @diagnosis.grows?} (#{@layout.percent(finding.space / total)} of the sampled growth)"
-      return "#{holder(finding)} #{held(finding)} #{share}" if finding.holder&.kept?
+      return "#{holder(finding)} #{held(finding)} #{share}" if finding.holder&.named?
       return "#{function(finding)}#{"," if finding.line.gem} allocated #{share}, and no reference to it was found" if finding.lost?
 
-      root = finding.holder&.told? ? ", retained by #{@layout.bare(@layout.holder(finding.holder))}" : ""
+      root = finding.holder&.known? ? ", retained by #{@layout.bare(@layout.holder(finding.holder))}" : ""
       "#{@layout.subject(finding.line.subject)} allocated #{share}#{root}"
     end
 
@@ -311,7 +311,7 @@ module HeapSample
 
     def finding_step(finding)
       return lost_step(finding) if finding.lost?
-      return Step.new("Look at what is added to #{Printable.code(@layout.holder(finding.holder))} and never removed.", why_command(finding)) if finding.holder&.kept?
+      return Step.new("Look at what is added to #{Printable.code(@layout.holder(finding.holder))} and never removed.", why_command(finding)) if finding.holder&.named?
 
       Step.new("Look for what retains the #{objects(finding)} that #{@layout.subject(finding.line.subject)} allocates.", why_command(finding))
     end

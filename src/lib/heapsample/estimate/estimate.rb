@@ -117,7 +117,7 @@ module HeapSample
       Estimate.new(samples, objects, [space - untouched, 0.0].max, [variance - untouched_variance, 0.0].max, objects_variance)
     end
 
-    # Is enough of it untouched to be told?
+    # Is enough of it untouched to be reported?
     def untouched?
       untouched >= [UNTOUCHED_SHARE * space, UNTOUCHED_LEAST].max
     end

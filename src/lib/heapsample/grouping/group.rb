@@ -6,7 +6,7 @@ module HeapSample
   class Group
     # A Place, or the name of a class, type, gem, function or library, or the value of a label.
     attr_reader :key
-    attr_reader :inuse, :young, :alloc, :dead
+    attr_reader :inuse, :young, :alloc, :freed
     # That part of what is in use which malloc gave.
     attr_reader :malloc
     # Bytes of the slots in use with what they hold outside.
@@ -15,7 +15,7 @@ module HeapSample
     # process does not share any more.
     attr_reader :holds_free, :unshared
     # Of these, bytes that are held by what GC.compact must not move; and that were born since the fork.
-    attr_reader :holds_free_pinned, :unshared_born
+    attr_reader :holds_free_pinned, :unshared_allocated
     # Bytes of what is in use that no major GC has looked at.
     attr_reader :awaiting
 
@@ -27,23 +27,23 @@ module HeapSample
       @inuse = Estimate.new
       @young = Estimate.new
       @alloc = Estimate.new
-      @dead = Estimate.new
+      @freed = Estimate.new
       @malloc = Estimate.new
       @memsize = 0.0
       @holds_free = Estimate.new
       @unshared = Estimate.new
       @holds_free_pinned = 0.0
-      @unshared_born = 0.0
-      @dead_gcs = 0.0
-      @births = 0.0
-      @born = 0.0
+      @unshared_allocated = 0.0
+      @freed_gcs = 0.0
+      @gc_sum = 0.0
+      @aged = 0.0
       @live_by_class = Hash.new(0.0)
     end
 
     def add(row) # :nodoc:
       malloc = row[Columns::MALLOC]
       slot_size = row[Columns::SLOT_SIZE]
-      @deaths_untold ||= slot_size.zero? && !malloc     # another program's row
+      @freed_unknown ||= slot_size.zero? && !malloc     # another program's row
       @malloc.add_columns(row, Columns::INUSE, 0) if malloc && row[Columns::INUSE_OBJECTS] > 0
       add_inuse(row, slot_size) if row[Columns::INUSE_OBJECTS] > 0
       if row[Columns::YOUNG_OBJECTS] > 0
@@ -53,8 +53,8 @@ module HeapSample
       @alloc.add_columns(row, Columns::ALLOC, slot_size) if row[Columns::ALLOC_OBJECTS] > 0
       return unless row[Columns::DEAD_OBJECTS] > 0
 
-      @dead.add_columns(row, Columns::DEAD, slot_size)
-      @dead_gcs += row[Columns::DEAD_GCS]
+      @freed.add_columns(row, Columns::DEAD, slot_size)
+      @freed_gcs += row[Columns::DEAD_GCS]
     end
 
     # Adds another group's sums.
@@ -62,18 +62,18 @@ module HeapSample
       @inuse.add(group.inuse)
       @young.add(group.young)
       @alloc.add(group.alloc)
-      @dead.add(group.dead)
+      @freed.add(group.freed)
       @malloc.add(group.malloc)
       @memsize += group.memsize
       @holds_free.add(group.holds_free)
       @unshared.add(group.unshared)
       @holds_free_pinned += group.holds_free_pinned
-      @unshared_born += group.unshared_born
+      @unshared_allocated += group.unshared_allocated
       @awaiting += group.awaiting
-      @dead_gcs += group.dead_gcs
-      @deaths_untold ||= group.deaths_untold
-      @births += group.births
-      @born += group.born
+      @freed_gcs += group.freed_gcs
+      @freed_unknown ||= group.freed_unknown
+      @gc_sum += group.gc_sum
+      @aged += group.aged
       group.live_by_class.each { |reference, space| @live_by_class[reference] += space }
       self
     end
@@ -83,22 +83,22 @@ module HeapSample
     #
     # Mean number of GCs since the birth of what is in use; nil if not known.
     def age(gc_count)
-      gc_count - @births / @born if gc_count && @born > 0
+      gc_count - @gc_sum / @aged if gc_count && @aged > 0
     end
 
     # Mean number of GCs that the dead had survived; nil if there are none.
     def lifetime
-      @dead_gcs / @dead.objects.to_f if @dead.objects > 0
+      @freed_gcs / @freed.objects.to_f if @freed.objects > 0
     end
 
     # Share of what was allocated that was found dead, by bytes; nil if nothing was allocated.
-    def dead_share
-      [@dead.space / @alloc.space.to_f, 1.0].min if @alloc.space > 0 && @alloc.samples > 0 && !deaths_untold
+    def freed_share
+      [@freed.space / @alloc.space.to_f, 1.0].min if @alloc.space > 0 && @alloc.samples > 0 && !freed_unknown
     end
 
-    # The 95% interval of #dead_share; nil if there is none, or it is not known.
-    def dead_interval
-      share = dead_share or return
+    # The 95% interval of #freed_share; nil if there is none, or it is not known.
+    def freed_interval
+      share = freed_share or return
 
       Statistics.proportion(share, total: @alloc.space, variance: @alloc.variance, size: @alloc.mean_size)
     end
@@ -115,7 +115,7 @@ module HeapSample
 
     protected
 
-    attr_reader :deaths_untold, :dead_gcs, :births, :born, :live_by_class
+    attr_reader :freed_unknown, :freed_gcs, :gc_sum, :aged, :live_by_class
 
     private
 
@@ -128,15 +128,15 @@ module HeapSample
       return unless birth
 
       @awaiting += row[Columns::INUSE_SPACE] if @major_gc && birth >= @major_gc
-      @births += birth * row[Columns::INUSE_OBJECTS]
-      @born += row[Columns::INUSE_OBJECTS]
+      @gc_sum += birth * row[Columns::INUSE_OBJECTS]
+      @aged += row[Columns::INUSE_OBJECTS]
     end
 
     def add_where_it_lies(row)
       @holds_free.add_share(row, Columns::HOLDS_FREE)
       @unshared.add_share(row, Columns::UNSHARED)
       @holds_free_pinned += row[Columns::HOLDS_FREE_PINNED]
-      @unshared_born += row[Columns::UNSHARED_BORN]
+      @unshared_allocated += row[Columns::UNSHARED_BORN]
     end
   end
 end

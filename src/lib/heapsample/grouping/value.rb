@@ -10,7 +10,7 @@ module HeapSample
       inuse: "Live memory (objects that survived the last GC)",
       young: "Young memory (allocated since the last GC, so it may be garbage)",
       alloc: "Allocated since sampling started",
-      dead: "Freed, of what was allocated since sampling started"
+      freed: "Freed, of what was allocated since sampling started"
     }.freeze
     MALLOC_TITLE = "Live memory (objects that survived the last GC, and malloc blocks not freed)"
     RESIDENT_TITLE = "Live and resident memory (without memory that was never touched)"
@@ -32,7 +32,7 @@ module HeapSample
 
     # One of NAMES.
     attr_reader :name
-    # :inuse, :young, :alloc or :dead.
+    # :inuse, :young, :alloc or :freed.
     attr_reader :part
     # :space or :objects.
     attr_reader :measure

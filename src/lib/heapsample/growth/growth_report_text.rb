@@ -141,17 +141,17 @@ module HeapSample
       group = @report.largest
       return @layout.sentence(no_row_grew) unless group
 
-      name, = ClassMix.told(group.classes).first
+      name, = ClassMix.shown(group.classes).first
       mostly = @report.by == :class ? "" : ", mostly #{ClassMix.mostly(name, @layout)}"
-      @layout.sentence("The largest growth: #{@layout.subject(group.key)} #{amount(group)}#{memory}#{mostly}.#{kept_by(group)}#{AwaitsMajor.of_row(group.awaiting, group.gained.space)}")
+      @layout.sentence("The largest growth: #{@layout.subject(group.key)} #{amount(group)}#{memory}#{mostly}.#{retained_by(group)}#{AwaitsMajor.of_row(group.awaiting, group.gained.space)}")
     end
 
     # Who keeps it, by a walk.
-    def kept_by(group)
+    def retained_by(group)
       holder = @report.holder(group) or return ""
       return "" if holder.share < LineHolders::SHARE_LEAST
 
-      " #{holder.kept? ? Printable.code(@layout.holder(holder)) : @layout.holder(holder)} retains #{@layout.percent(holder.share)} of it."
+      " #{holder.named? ? Printable.code(@layout.holder(holder)) : @layout.holder(holder)} retains #{@layout.percent(holder.share)} of it."
     end
 
     # Which memory a figure is of, where it is not of all.

@@ -18,7 +18,7 @@ module HeapSample
       gained.resident.space - lost.resident.space
     end
 
-    # Is enough of what came or went untouched to be told?
+    # Is enough of what came or went untouched to be reported?
     def untouched?
       gained.untouched? || lost.untouched?
     end

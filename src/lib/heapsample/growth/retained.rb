@@ -226,14 +226,14 @@ module HeapSample
     end
 
     def retain
-      retain_births(false)
+      retain_by_gc(false)
       return if @kind == :slots || malloc_left_out?
 
-      gcs_between? ? retain_births(true) : retain_malloc
+      gcs_between? ? retain_by_gc(true) : retain_malloc
     end
 
     # Of malloc or of slots. Births at the GC of one of the first two profiles are matched row by row.
-    def retain_births(malloc)
+    def retain_by_gc(malloc)
       at_first, at_second = @profiles.first(2).map { |profile| profile.info.gc_count }
       interner = {}
       first, second = @profiles.first(2).zip([at_first, at_second]).map do |profile, gc|

@@ -33,13 +33,13 @@ module HeapSample
     # What retains most of some rows: the Edge, the Edges from the root to it, the part of the bytes that it retains, of all and
     # of what is known to be retained, and the samples, objects and bytes of that part; +owner+: the class of the objects by
     # which it is inferred, nil if it is not.
-    Answer = Struct.new(:edge, :path, :share, :share_of_told, :samples, :objects, :space, :owner) do
+    Answer = Struct.new(:edge, :path, :share, :share_of_known, :samples, :objects, :space, :owner) do
       # What is known of the root, where nobody wrote it: a Roots::Root, nil of others.
       def root = Roots.of(path.first.name)
       # Did somebody write what keeps it?
-      def kept? = root.nil? || root.keeps
+      def named? = root.nil? || root.holder
       # Is it known who keeps it?
-      def told? = !Roots.silent?(path.first.name)
+      def known? = !Roots.silent?(path.first.name)
 
       # Is it no more than a word on a C stack, which may be no reference?
       def guess? = path.first.name == MACHINE_STACK || path.any? { |one| one.name.start_with?(C_STACK) }
@@ -51,12 +51,12 @@ module HeapSample
 
       # JSON-ready. +named+: is it a reference that somebody wrote? If not, +root+ is all that is known.
       def to_h
-        {named: kept?, name: edge.name, kind: edge.kind, path: (edge.path unless edge.path.empty?), line: (edge.line if edge.line > 0),
+        {named: named?, name: edge.name, kind: edge.kind, path: (edge.path unless edge.path.empty?), line: (edge.line if edge.line > 0),
          root: path.first.name, share: share, bytes: space, owner: owner}.compact
       end
     end
 
-    # +profile+: one that tells holders.
+    # +profile+: one with holders.
     def initialize(profile)
       @profile = profile
       @holders = profile.holders
@@ -64,33 +64,33 @@ module HeapSample
     end
 
     # call-seq:
-    #   of_rows(rows, told: false) { |row, estimate| estimate } -> Answer or nil
+    #   of_rows(rows, known: false) { |row, estimate| estimate } -> Answer or nil
     #
-    # Who keeps most of some rows of the profile's table; of each part of a row so much counts as the block makes of it, or all.
-    # +told+: see #of.
-    def of_rows(rows, told: false, &block) = of(rows.flat_map { |row| by_row.fetch(row, []) }, told: told, &block)
+    # What retains most of some rows of the profile's table. The block returns how much of each part of a row counts; without a
+    # block all of it counts. +known+: see #of.
+    def of_rows(rows, known: false, &block) = of(rows.flat_map { |row| by_row.fetch(row, []) }, known: known, &block)
 
     # call-seq:
-    #   of(ways, told: false) { |row, estimate| estimate } -> Answer or nil
+    #   of(ways, known: false) { |row, estimate| estimate } -> Answer or nil
     #
-    # The same of some Holders::Held.  +told+: leaves out that of which nobody knows who keeps it; Answer#share is of all the
-    # same.
-    def of(ways, told: false)
+    # The same of some Holders::Held. +known+: leaves out memory whose holder is not known; Answer#share is of all memory in any
+    # case.
+    def of(ways, known: false)
       estimates = ways.map { |held| [[held.node, container?(held)], block_given? ? yield(held.row, held.estimate) : held.estimate] }
       sums = sum_by(estimates) { |node, container| [node(node, container: container)] }
-      known = sums.select { |node, _| told?(node) }
-      node, most = (told ? known : sums).max_by { |one, estimate| [estimate.space, -one] }
+      reported = sums.select { |node, _| known?(node) }
+      node, most = (known ? reported : sums).max_by { |one, estimate| [estimate.space, -one] }
       return unless node && most.space > 0
 
-      all = [sums, known].map { |some| some.each_value.sum(&:space) }
-      family = of_family(known)
+      all = [sums, reported].map { |some| some.each_value.sum(&:space) }
+      family = of_family(reported)
       return answer(*family, *all) if family && family[1].space > most.space
 
-      node, most = shared(estimates) || [node, most] if chance?(most) && told?(node)
+      node, most = shared(estimates) || [node, most] if chance?(most) && known?(node)
       answer(node, most, nil, *all)
     end
 
-    # The largest of one row; nil if nothing tells.
+    # The largest of one row; nil if no holder is known.
     def of_row(row) = of_rows([row])
 
     # The node whose edge is named for a way that ends in +node+: it or one above. +container+: the memory is that of the one
@@ -146,11 +146,11 @@ module HeapSample
     def answer(node, most, edge, all, known)
       path = @holders.path(node)
       path = [*path[0...-1], edge] if edge
-      Answer.new(path.last, path, most.space / all.to_f, told?(node) ? most.space / known.to_f : 0.0, most.samples, most.objects, most.space)
+      Answer.new(path.last, path, most.space / all.to_f, known?(node) ? most.space / known.to_f : 0.0, most.samples, most.objects, most.space)
     end
 
-    # Does the root of a way say who keeps it?
-    def told?(node) = !Roots.silent?(@holders.path(node).first.name)
+    # Does the root of a way name a holder?
+    def known?(node) = !Roots.silent?(@holders.path(node).first.name)
 
     def index(path, way, container)
       return 1 if path[1] && (path[1].kind == FINALIZER || (path[1].root? && path[1].name != path[0].name && path.none?(&:written?)))

@@ -5,9 +5,9 @@ module HeapSample
   # something keeps what is below.
   module Roots
     # +pattern+ of the name; a sentence; +keeps+: does it stand for a holder that somebody wrote?
-    Root = Struct.new(:pattern, :meaning, :keeps) do
+    Root = Struct.new(:pattern, :meaning, :holder) do
       # Does it say who keeps what is below?
-      def told? = !SILENT.include?(pattern)
+      def known? = !SILENT.include?(pattern)
     end
 
     KNOWN = [
@@ -32,7 +32,7 @@ module HeapSample
     def threads?(name) = name.start_with?("(threads")
 
     # Does a category of this name not say what retains what is below it?
-    def silent?(name) = of(name)&.told? == false
+    def silent?(name) = of(name)&.known? == false
 
     # What is known of a category by its name: a Root, or nil of one that a person wrote.
     def of(name) = KNOWN.find { |root| root.pattern.match?(name) }

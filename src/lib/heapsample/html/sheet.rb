@@ -67,14 +67,14 @@ module HeapSample
     # Returns their indexes in the order of their stacks.
     def add(rows)
       sources = Hash.new { |known, profile| known[profile] = Source.new(profile, @frames, @labels) }.compare_by_identity
-      told = rows.map do |row|
+      shown = rows.map do |row|
         profile, fields = yield(row)
-        sources[profile].tell(fields)
+        sources[profile].fields_of(fields)
       end
-      numbers = number_stacks(told.map(&:first).uniq)
-      told.each { |row| row[0] = numbers[row[0]] }
-      order = told.each_index.sort_by { |index| told[index][0] }
-      fields = order.map { |index| told[index] }.transpose
+      numbers = number_stacks(shown.map(&:first).uniq)
+      shown.each { |row| row[0] = numbers[row[0]] }
+      order = shown.each_index.sort_by { |index| shown[index][0] }
+      fields = order.map { |index| shown[index] }.transpose
       names = [*SHARED, *@labels.map { |name| ViewGroups.of_label(name) }]
       fields = names.map { [] } if fields.empty?
       @columns.update(names.zip(fields).to_h)
@@ -96,7 +96,7 @@ module HeapSample
       end
 
       # As SHARED, and the labels; but the stack is what it is sorted by.
-      def tell(row)
+      def fields_of(row)
         key, gem, site, app = (@known[row[Columns::STACK]] ||= know(row))
         fields = OWN.map { |column| number(column, row[column.index], key) }
         fields.push(row[Columns::MALLOC] ? @frames.text(@functions.of(row)) : 0, gem, site, app, *@labels.map { |keys| @frames.text(keys.of(row)) })

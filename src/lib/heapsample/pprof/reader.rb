@@ -520,7 +520,7 @@ module HeapSample
       reference(row[Columns::TYPE])
       row[Columns::DEAD_OBJECTS, 3] = row[Columns::ALLOC_OBJECTS, 3] if row[Columns::DEAD_SAMPLES] > 0 && row[Columns::DEAD_OBJECTS].zero?
       Columns::VARIANCES.each { |at, samples, objects, space| row[at] ||= Columns.variance(row[samples], row[objects], row[space]) }
-      [Columns.told_by(row).freeze, parts]
+      [Columns.with_copies(row).freeze, parts]
     end
     NO_PARTS = [].freeze
 
@@ -684,7 +684,7 @@ module HeapSample
       end
       raise Protobuf::Malformed, "a value is negative; for a difference use go tool pprof, or heapsample diff with both profiles" if values.any? && values.max >= 1 << 63
 
-      Columns.told_by(values.concat(ABSENT).values_at(*@value_of))
+      Columns.with_copies(values.concat(ABSENT).values_at(*@value_of))
     end
 
     # Labels by what a file calls them: their place in what #read_labels returns, and the column.

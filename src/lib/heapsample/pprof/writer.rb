@@ -119,11 +119,11 @@ module HeapSample
               else column.absent
               end
       left_out = from ? same_variance?(value, taken) : value == taken
-      left_out || (OF_DEAD.include?(column.index) && all_dead?(row)) ? "" : @numbers[column.field << 3] + @numbers[value]
+      left_out || (OF_DEAD.include?(column.index) && all_freed?(row)) ? "" : @numbers[column.field << 3] + @numbers[value]
     end
 
     # Is all dead that was allocated? Then the file has the samples alone.
-    def all_dead?(row)
+    def all_freed?(row)
       dead, alloc = [Columns::DEAD, Columns::ALLOC].map { |at| row[at, 4].map { |value| whole(value) } }
       dead.first(3) == alloc.first(3) && same_variance?(variance(dead.last), variance(alloc.last))
     end

@@ -82,7 +82,7 @@ module HeapSample
     ALL.each { |column| const_set(column.name.upcase, column.index) }
 
     # The parts of a row that are estimates, and the first of the four columns of each.
-    PARTS = {inuse: INUSE_SAMPLES, young: YOUNG_SAMPLES, alloc: ALLOC_SAMPLES, dead: DEAD_SAMPLES}.freeze
+    PARTS = {inuse: INUSE_SAMPLES, young: YOUNG_SAMPLES, alloc: ALLOC_SAMPLES, freed: DEAD_SAMPLES}.freeze
     # What the four are, in their order.
     FIELDS = %i[samples objects space variance].freeze
     INUSE, YOUNG, ALLOC, DEAD = PARTS.values
@@ -120,11 +120,11 @@ module HeapSample
       unknown = values.keys - ALL.map(&:name)
       raise ArgumentError, "a row has no #{unknown.join(", ")}" unless unknown.empty?
 
-      told_by(ALL.map { |column| values.fetch(column.name, column.absent) })
+      with_copies(ALL.map { |column| values.fetch(column.name, column.absent) })
     end
 
     # A row in which a column that nothing told is still the name of the one that it is then.
-    def self.told_by(row) # :nodoc:
+    def self.with_copies(row) # :nodoc:
       COPIES.each { |at, from| row[at] = row[from] if row[at].is_a?(Symbol) }
       row
     end
@@ -132,7 +132,7 @@ module HeapSample
     # A row of a Ruby that is older than this library, with the columns that it does not have.
     def self.complete(row)
       row.concat(ALL.drop(row.size).map(&:absent))
-      told_by(row)
+      with_copies(row)
     end
 
     # The column with this name.

@@ -57,8 +57,8 @@ module HeapSample
     # Between which times something was born when the GC count was +gc+.  The first is nil if that was before
     # the first GC that is known, the second if it was after the last.
     #
-    #   earliest, latest = profile.info.gc_times.born(row.birth_gc)
-    def born(gc)
+    #   earliest, latest = profile.info.gc_times.allocated_at(row.birth_gc)
+    def allocated_at(gc)
       after = @begun.bsearch_index { |begun| begun.gc > gc } || @begun.size
       [(@begun[after - 1].time if after > 0), @begun[after]&.time]
     end

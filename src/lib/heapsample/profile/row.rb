@@ -69,7 +69,7 @@ module HeapSample
     def alloc = estimate(Columns::ALLOC)
 
     # Of these, what was found dead, or freed.
-    def dead = estimate(Columns::DEAD)
+    def freed = estimate(Columns::DEAD)
 
     # Equal for rows of the same objects in profiles of one session, which share
     # +interner+: see Stacks#identity.
@@ -93,7 +93,7 @@ module HeapSample
 
     # What #to_h has: columns, and what is an object of its own.
     OBJECTS = [:stack, :labels, *Columns::PARTS.keys].freeze
-    NAMES = [*(Columns::ALL.map(&:name) - [:label_set] - Columns::PARTS.keys.flat_map { |part| Columns::FIELDS.map { |field| :"#{part}_#{field}" } }),
+    NAMES = [*(Columns::ALL.map(&:name) - [:label_set] - Columns::PARTS.values.flat_map { |at| Columns::ALL[at, Columns::FIELDS.size].map(&:name) }),
              *OBJECTS].uniq.freeze
     private_constant :OBJECTS, :NAMES
 

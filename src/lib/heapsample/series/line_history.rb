@@ -25,8 +25,8 @@ module HeapSample
     Moment = Struct.new(:time, :gc, :group) do
       # Estimates: in use; ever born; ever found dead.
       def inuse = group.inuse
-      def born = group.alloc
-      def died = group.dead
+      def allocated = group.alloc
+      def freed = group.freed
     end
 
     LINE = /\A(.+):(\d+)\z/m
@@ -65,12 +65,12 @@ module HeapSample
     end
 
     # Of what was born there since sampling started the part that is not dead; nil if nothing tells.
-    def still = moments.last.group.dead_share&.then { |dead| 1 - dead }
+    def still = moments.last.group.freed_share&.then { |freed| 1 - freed }
 
     private
 
     def moment_to_h(moment)
-      {time: moment.time.utc.strftime("%FT%TZ"), gc: moment.gc, inuse: moment.inuse.to_h, born: moment.born.to_h, died: moment.died.to_h}
+      {time: moment.time.utc.strftime("%FT%TZ"), gc: moment.gc, inuse: moment.inuse.to_h, allocated: moment.allocated.to_h, freed: moment.freed.to_h}
     end
 
     def read

@@ -65,7 +65,7 @@ module HeapSample
     def cells(moment, before)
       inuse = moment.inuse
       ["#{Layout::WEAK_MARK if weak?(moment)}#{time(moment)}", @layout.size(inuse), inuse.zero? ? Layout::NOTHING : @layout.interval(inuse), @layout.count(inuse.objects),
-       since(moment.born, before&.born), since(moment.died, before&.died), ->(_) { bar(inuse.space) }]
+       since(moment.allocated, before&.allocated), since(moment.freed, before&.freed), ->(_) { bar(inuse.space) }]
     end
 
     # With the day where there are several.

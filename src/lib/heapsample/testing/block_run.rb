@@ -70,14 +70,14 @@ module HeapSample
     # What a failed test prints: the sentence, the lines behind it, which are few, and who keeps it: line => NearestHolder::Answer.
     def failure(sentence, lines, profile, holders)
       report = ENV[WANTS_REPORT].to_s.empty? ? "#{WANTS_REPORT}=1 shows the whole report." : profile.report(top: 5)
-      [sentence, table(lines).join("\n"), *kept_by(lines, holders), report].join("\n\n")
+      [sentence, table(lines).join("\n"), *retained_by(lines, holders), report].join("\n\n")
     end
 
     # "shop.rb:3 Shop#order: retained by `Shop::ORDERS`", of the largest lines.
-    def kept_by(lines, holders, layout: Layout.new(root: Dir.pwd))
+    def retained_by(lines, holders, layout: Layout.new(root: Dir.pwd))
       known = largest(lines).filter_map do |key, _|
         answer = holders[key] or next
-        "#{layout.place(key)}: retained by #{answer.kept? ? "`#{layout.holder(answer)}`" : layout.holder(answer)}"
+        "#{layout.place(key)}: retained by #{answer.named? ? "`#{layout.holder(answer)}`" : layout.holder(answer)}"
       end
       known.empty? ? [] : [known.join("\n")]
     end

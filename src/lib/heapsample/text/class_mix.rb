@@ -12,7 +12,7 @@ module HeapSample
 
     # "Seat +3", of pairs of a name and bytes.
     def self.first_of(classes, layout)
-      classes = told(classes)
+      classes = shown(classes)
       "#{layout.name(classes[0][0], LENGTH)}#{" +#{classes.size - 1}" if classes.size > 1}"
     end
 
@@ -23,7 +23,7 @@ module HeapSample
 
     # Pairs of a class and bytes, the largest first, without malloc where it is not most
     # of all; the block gives the name of a class.
-    def self.told(classes)
+    def self.shown(classes)
       malloc, others = classes.partition { |name, _| (block_given? ? yield(name) : name) == MALLOC }
       most = malloc.sum { |_, space| space.abs } * 2 > classes.sum { |_, space| space.abs }
       most || others.empty? ? malloc + others : others
@@ -61,7 +61,7 @@ module HeapSample
 
     # Of the column.
     def classes
-      @classes ||= ClassMix.told(@group.classes) { |reference| @profile.text(reference) }
+      @classes ||= ClassMix.shown(@group.classes) { |reference| @profile.text(reference) }
     end
 
     # Of the sentence, which is about objects.

@@ -284,7 +284,7 @@ module HeapSample
     # What retains memory, a NearestHolder::Answer: "@subscribers of Notifier", "local cache of Worker#run app/worker.rb:7".
     def holder(answer)
       edge = answer.edge
-      answer.kept? ? [name(edge.name), *(place(edge.place) if edge.place)].join(" ") : answer.path.first.name
+      answer.named? ? [name(edge.name), *(place(edge.place) if edge.place)].join(" ") : answer.path.first.name
     end
 
     # Where a gem, Ruby's library or the application is does not matter.

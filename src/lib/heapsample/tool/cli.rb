@@ -97,7 +97,7 @@ module HeapSample
       end
 
       def complain(error, status)
-        Message.say(error.is_a?(Exception) ? error.message : error)
+        Message.print(error.is_a?(Exception) ? error.message : error)
         status
       end
 

@@ -99,8 +99,8 @@ module HeapSample
         output
       end
 
-      def tell_written(output, more = "")
-        Message.say("wrote #{output}#{more}") if $stderr.tty? && output != Inputs::STDIN
+      def print_written(output, more = "")
+        Message.print("wrote #{output}#{more}") if $stderr.tty? && output != Inputs::STDIN
       end
 
       # Exactly so many arguments, or UsageError.

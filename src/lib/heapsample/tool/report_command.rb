@@ -60,7 +60,7 @@ module HeapSample
 
       def define_value(parser)
         churn = " churn," if self.class::VALUES.include?(:churn)
-        parser.on("--value VALUE", "rank rows by a value: inuse_space, alloc_objects, young_space, dead_space,#{churn}",
+        parser.on("--value VALUE", "rank rows by a value: inuse_space, alloc_objects, young_space, freed_space,#{churn}",
                   "holds_free, unshared, or another sample type of the profile (default: inuse_space)") { |value| options[:value] = choice("--value", value, self.class::VALUES).to_sym }
       end
 
@@ -160,7 +160,7 @@ module HeapSample
         series, = all_series(paths)
         return series.first if series.size == 1
 
-        Diagnosis.new(series).first.series.tap { |first| Message.say("#{first.describe}; #{series.size - 1} more in #{paths.join(", ")}") }
+        Diagnosis.new(series).first.series.tap { |first| Message.print("#{first.describe}; #{series.size - 1} more in #{paths.join(", ")}") }
       end
 
       def check_series(paths)
@@ -193,7 +193,7 @@ module HeapSample
       def write_page(view, output)
         page = Progress.show("making #{output}") { view.to_s }
         Output.write(output) { |io| io.write(page) }
-        tell_written(output)
+        print_written(output)
       end
 
       # Prints it as --format or --json says.

@@ -53,7 +53,7 @@ module HeapSample
       rescue LiveProcess::Refused, FormatError => e
         text(e.is_a?(LiveSocket::Declined) ? 503 : 502, e.message)
       rescue StandardError, NoMemoryError, SystemStackError => e
-        Message.say("internal error, please report it: #{e.class} (#{e.backtrace&.first})")
+        Message.print("internal error, please report it: #{e.class} (#{e.backtrace&.first})")
         text(500, "The agent has failed. Its stderr has more.")
       end
 

@@ -64,7 +64,7 @@ module HeapSample
         normal = process.ended_normally(WAIT)
         died = normal == false && AgentProcess.identity(id.first) != id
         @ended[normal] += 1 if normal || died
-        Message.say("process #{process.pid}#{" (#{process.title})" if process.title} has ended unexpectedly: #{process.death.sentence}") if died
+        Message.print("process #{process.pid}#{" (#{process.title})" if process.title} has ended unexpectedly: #{process.death.sentence}") if died
         @on_end&.call(process, (process.death.cause if died))
       end
     end

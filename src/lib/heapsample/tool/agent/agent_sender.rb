@@ -59,7 +59,7 @@ module HeapSample
       # Where little room is left, each profile is of a longer time: the sums stay, and the room lasts for an hour.
       def wait
         seconds = [@interval, @known.each_value.sum { |sent| sent.cost.to_f } / @share].max
-        (seconds - [EARLY, seconds / 4].min) * (@senders.all?(&:crowded?) ? CROWDED : 1)
+        (seconds - [EARLY, seconds / 4].min) * (@senders.all?(&:full?) ? CROWDED : 1)
       end
 
       def took_end(take, _cause) = @making.synchronize { make(known(take)) && @known.delete(take.key) }
@@ -77,7 +77,7 @@ module HeapSample
           @senders.map { |sender| [sender, sender.pack(profile, from, tags)] }.each { |sender, packed| sender.spool(packed) }
         end
       rescue FormatError, AgentRefusal => e
-        sent.failed ||= Message.say("process #{take.process.pid}: not sent to receivers: #{e.message}") || true
+        sent.failed ||= Message.print("process #{take.process.pid}: not sent to receivers: #{e.message}") || true
       ensure
         sent.cost = now(Process::CLOCK_THREAD_CPUTIME_ID) - began if began
       end
@@ -126,7 +126,7 @@ module HeapSample
       def pack(...) = @receiver.pack(...)
       def busy? = @lock.synchronize { @waiting.any? && @failures.zero? }
 
-      def crowded? = @lock.synchronize { @waiting.sum(&:bytes) > @bytes_most / 2 }
+      def full? = @lock.synchronize { @waiting.sum(&:bytes) > @bytes_most / 2 }
 
       def spool(packed)
         @lock.synchronize do
@@ -173,7 +173,7 @@ module HeapSample
         return if result == @state
 
         @state = result
-        Message.say("#{name}: #{STATES[result]}#{reason}")
+        Message.print("#{name}: #{STATES[result]}#{reason}")
       end
 
       # Result, reason, and in how many seconds the receiver wants the next try.

@@ -96,7 +96,7 @@ module HeapSample
         yield
         @failed = false
       rescue SystemCallError => e
-        Message.say("profiles cannot be kept in #{@folder}: #{Inputs.reason(e)}") unless @failed
+        Message.print("profiles cannot be kept in #{@folder}: #{Inputs.reason(e)}") unless @failed
         @failed = true
       end
 

@@ -84,14 +84,14 @@ module HeapSample
 
         layout = Layout.new
         @limits[key] = true
-        Message.say("#{name(take)}: #{(100 * share).floor}% of the memory #{limit.machine ? "of the machine" : "limit of its cgroup"} are used: " \
+        Message.print("#{name(take)}: #{(100 * share).floor}% of the memory #{limit.machine ? "of the machine" : "limit of its cgroup"} are used: " \
                     "#{layout.bytes(limit.used)} of #{layout.bytes(limit.bytes)}")
       end
 
       def warn_once(key, leaks)
         return @on.delete(key) unless leaks
 
-        Message.say(yield) unless @on.key?(key)
+        Message.print(yield) unless @on.key?(key)
         @on[key] = true
       end
 

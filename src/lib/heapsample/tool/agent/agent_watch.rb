@@ -116,7 +116,7 @@ module HeapSample
     # A consumer with a thread of its own, which calls #take and #took_end. Of a program whose profiles arrive faster than they are
     # worked on only the newest one waits; after exec(2) it is another program. No end is dropped.
     class AgentQueue
-      def self.failed(error) = Message.say("internal error, please report it: #{error.class} (#{error.backtrace&.first})")
+      def self.failed(error) = Message.print("internal error, please report it: #{error.class} (#{error.backtrace&.first})")
 
       def initialize = (@waiting, @lock, @filled = {}, Mutex.new, ConditionVariable.new)
 

@@ -27,7 +27,7 @@ module HeapSample
           Output.check_terminal(output, format)
           profile, = load(arguments)
           Progress.show("writing #{output}") { Convert.save(profile, format, output) }
-          tell_written(output)
+          print_written(output)
         end
 
         def self.save(profile, format, output)

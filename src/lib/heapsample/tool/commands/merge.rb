@@ -35,7 +35,7 @@ module HeapSample
           raise Failure, "#{arguments.join(", ")}: no profile can be read" if merged.empty?
 
           Convert.save(@merge.profile(files: found.size), format, output)
-          tell(found, merged, output)
+          print_result(found, merged, output)
         end
 
         private
@@ -70,14 +70,14 @@ module HeapSample
               @merge.add(merge.profile) unless [nil, @merge].include?(merge) || merge.profiles.zero?
             end
           end
-          Series.few(left_out).each { |warning| Message.say(warning) }
+          Series.few(left_out).each { |warning| Message.print(warning) }
           all
         end
 
-        def tell(paths, last, output)
+        def print_result(paths, last, output)
           passed_over = paths.size - last.size
-          Message.say("#{passed_over} of #{paths.size} profiles are left out: the same processes have later ones") if passed_over > 0
-          tell_written(output, ": #{last.size} profile#{"s" unless last.size == 1}")
+          Message.print("#{passed_over} of #{paths.size} profiles are left out: the same processes have later ones") if passed_over > 0
+          print_written(output, ": #{last.size} profile#{"s" unless last.size == 1}")
         end
       end
     end

@@ -40,7 +40,7 @@ module HeapSample
           series, warnings = all_series(paths)
           diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { Diagnosis.new(series, warnings: warnings).tap(&:kind) }
           shown = filters.apply_to_series(diagnosis.first.series)
-          Message.say("#{shown.describe}#{beside(series.size - 1)}")
+          Message.print("#{shown.describe}#{beside(series.size - 1)}")
           [shown, filters.empty? ? {others: others(diagnosis), diagnosis: diagnosis.text(**options.slice(:root))} : {}]
         end
 

@@ -64,7 +64,7 @@ module HeapSample
           layout = Layout.new(**look)
           sections = [table(layout, said), [*start_line(layout, said), *foreign_line(layout, said)], *first_lines(layout, said)]
           puts said.empty? ? "No Ruby with the heap sampler runs here, or you may not connect to it." : layout.text(sections)
-          refused.each { |message| Message.say(message) }
+          refused.each { |message| Message.print(message) }
           nil
         end
 

@@ -113,7 +113,7 @@ module HeapSample
         def none_written(folder, settings, command)
           FileUtils.rmdir(folder) unless options[:output]
           check = settings.empty? ? "" : "#{settings.join(",")} (any error is above), and "
-          Message.say("#{command.first}: no profile was written; check #{check}that its Ruby has the heap sampler")
+          Message.print("#{command.first}: no profile was written; check #{check}that its Ruby has the heap sampler")
           @missing = true
         end
 

@@ -30,10 +30,10 @@ module HeapSample
         def call(arguments)
           name, settings = expect(arguments, 1..2, "process")
           process = Inputs.running(name)
-          return tell(process, process.stop) if settings == OFF
+          return print_answer(process, process.stop) if settings == OFF
 
           settings = pairs(settings.to_s)
-          tell(process, process.start(**settings))
+          print_answer(process, process.start(**settings))
           puts NO_FOLDER if settings.keys.intersect?(%i[every at-rss]) && !settings.key?(:output)
         rescue LiveProcess::Refused => e
           raise UsageError, about(e.message) || raise
@@ -69,7 +69,7 @@ module HeapSample
           "#{name}: no such setting#{near.empty? ? "; settings: #{settings}" : near}"
         end
 
-        def tell(process, said)
+        def print_answer(process, said)
           layout = Layout.new(width: Terminal.new($stdout).width)
           malloc = said[:malloc] || {}
           text = said[:sampling] ? "one sample per #{layout.setting(said[:interval])}#{" (auto)" if said[:interval_auto]}" : "not sampled"

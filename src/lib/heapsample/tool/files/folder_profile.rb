@@ -18,7 +18,7 @@ module HeapSample
       def path(&wanted)
         # Profiles of other programs have no process: the last file counts.
         found = by_process.empty? ? without_process : profile_of_process(&wanted)
-        Message.say("#{found.first}: #{found.last}")
+        Message.print("#{found.first}: #{found.last}")
         found.first
       end
 

@@ -72,7 +72,7 @@ module HeapSample
       def all_series(paths)
         damaged = []
         series = Progress.show("reading #{paths.size == 1 ? paths.first : "#{paths.size} files"}") { Series.all(paths, damaged: damaged) }
-        damaged.each { |warning| Message.say(warning) }
+        damaged.each { |warning| Message.print(warning) }
         [series, damaged]
       end
 
@@ -90,7 +90,7 @@ module HeapSample
           warnings << "#{path}: #{reason(e)}: left out" unless e.is_a?(Errno::ENOENT)
           nil
         end
-        Series.few(warnings).each { |warning| Message.say(warning) } unless left_out
+        Series.few(warnings).each { |warning| Message.print(warning) } unless left_out
         found
       end
 

@@ -17,7 +17,7 @@ module HeapSample
       # The exit status of a Diagnosis; each process that matches is named on stderr.
       def status(diagnosis)
         matched = diagnosis.select { |process| word_of(process) }
-        matched.each { |process| Message.say("process #{process.info.process_id || "?"}: #{process.state} (--fail-on #{word_of(process)})") }
+        matched.each { |process| Message.print("process #{process.info.process_id || "?"}: #{process.state} (--fail-on #{word_of(process)})") }
         matched.empty? ? CLI::DONE : STATUS
       end
 

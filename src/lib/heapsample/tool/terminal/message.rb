@@ -2,11 +2,11 @@
 
 module HeapSample
   module Tool
-    # What the tool says of itself, on stderr: one line each, whatever is in the name of a file.
+    # Messages of the command, on stderr: one line each, even if the name of a file has line breaks.
     module Message
       module_function
 
-      def say(text)
+      def print(text)
         warn "heapsample: #{Printable.text(Printable.utf8(text).gsub(/\s*\n\s*/, " ").strip)}"
       end
     end

@@ -29,7 +29,7 @@ module HeapSample
         found = by_source.values
         raise LiveProcess::Refused, refused.first if found.empty?
 
-        refused.each { |sentence| Message.say(sentence) }
+        refused.each { |sentence| Message.print(sentence) }
         found
       end
 

@@ -36,14 +36,14 @@ module HeapSample
         seconds = (profile.info.taken - @last.info.taken).to_f
         return unless seconds.positive?
 
-        born = births(profile, @last).transform_values { |bytes| bytes / seconds }
-        @allocated = born.values.sum
+        allocated = allocations(profile, @last).transform_values { |bytes| bytes / seconds }
+        @allocated = allocated.values.sum
         grown = (profile - @first).groups(:line).to_h { |group| [group.key, group.space] }
-        @rows = (grown.keys | born.keys).map { |key| WatchLook::Row.new(@layout.place(key), grown.fetch(key, 0.0), born.fetch(key, 0.0)) }
+        @rows = (grown.keys | allocated.keys).map { |key| WatchLook::Row.new(@layout.place(key), grown.fetch(key, 0.0), allocated.fetch(key, 0.0)) }
       end
 
       # Bytes by line that were allocated between two profiles.
-      def births(later, earlier)
+      def allocations(later, earlier)
         before = allocated_by_line(earlier)
         allocated_by_line(later).to_h { |key, bytes| [key, [bytes - before.fetch(key, 0.0), 0.0].max] }
       end
