@@ -100,7 +100,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       # All that is known adds up: what was born and has not died is alive, to the byte.
       rows = malloc_rows
       [[:objects, 1], [:space, 1 << 10]].each do |figure, delta|
-        born, dead, alive = %i[alloc dead inuse].map { |kind| rows.sum { |row| row.public_send(kind).public_send(figure) } }
+        born, dead, alive = %i[alloc freed inuse].map { |kind| rows.sum { |row| row.public_send(kind).public_send(figure) } }
         assert_in_delta born - dead, alive, delta, figure.to_s
       end
       assert_equal 0, stat(:malloc_samples_dropped)

@@ -31,7 +31,7 @@ class MergeTest < Test
     one, all = HeapSample::Profile.load(profiles[0]), HeapSample::Profile.load(in_dir("all.pb.gz"))
     assert_equal(profiles.sum { |path| go_total(path, "inuse_space") }, go_total(in_dir("all.pb.gz"), "inuse_space"))
     totals = [one, all].map { |profile| profile.groups(:line).total }
-    %i[inuse young alloc dead].each do |part|
+    %i[inuse young alloc freed].each do |part|
       assert_equal(40 * totals[0].public_send(part).samples, totals[1].public_send(part).samples)
       assert_close(40 * totals[0].public_send(part).variance, totals[1].public_send(part).variance, 1e-3)
     end
@@ -55,8 +55,8 @@ class MergeTest < Test
     merged = HeapSample::Profile.load(in_dir("parts.pb.gz"))
     parts = paths.map { |path| HeapSample::Profile.load(path) }
     assert_equal(1, merged.info.format)
-    space = ->(profile, part) { profile.groups(:line).total.then { |total| part == :dead ? total.freed.space : total.inuse.resident.space } }
-    %i[resident dead].each { |part| assert_close(parts.sum { |profile| space[profile, part] }, space[merged, part], 1e-4) }
+    space = ->(profile, part) { profile.groups(:line).total.then { |total| part == :freed ? total.freed.space : total.inuse.resident.space } }
+    %i[resident freed].each { |part| assert_close(parts.sum { |profile| space[profile, part] }, space[merged, part], 1e-4) }
   end
 
   test "merge: of a process's profiles the last counts" do
