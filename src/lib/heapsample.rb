@@ -21,8 +21,8 @@
 #
 # It depends on no gem; zlib and json are loaded when a file is read.
 #
-# This file knows where every constant is, and loads each from beside itself when it is first used;
-# so no file below requires another, and no two copies of the library mix.  What a program requires by name is here beside it:
+# This file lists where every constant is, and loads each from its own folder when it is first used;
+# so no file below requires another, and no two copies of the library mix.  What a program requires by name is in this folder:
 # heapsample, and in heapsample/ assertions, minitest, test_unit, rspec, rails, active_job, sidekiq and web.
 module HeapSample
   # A file that is not a readable profile.  The message names the file and what
@@ -57,7 +57,7 @@ module HeapSample
   autoload :Stacks, "#{here}/profile/stacks"
   autoload :TemplateName, "#{here}/profile/template_name"
 
-  # Who keeps what is alive.
+  # What retains live memory.
   autoload :Chain, "#{here}/holders/chain"
   autoload :Edge, "#{here}/holders/edge"
   autoload :Holders, "#{here}/holders/holders"

@@ -12,7 +12,7 @@ module HeapSample
     #
     # Fails if more than +bytes+ of what the block makes are alive when it has
     # returned and a full GC has run: slots, and what objects hold outside them.  What
-    # the block returns is not kept by that.  See HeapSample::Retention.
+    # the block returns may be freed.  See HeapSample::Retention.
     def assert_retains_at_most(bytes, **options, &block)
       raise ArgumentError, "assert_retains_at_most needs a block" unless block
       raise ArgumentError, "bytes must be a number of 0 or more, not #{bytes.inspect}" unless bytes.is_a?(Numeric) && bytes >= 0
@@ -26,7 +26,7 @@ module HeapSample
     #   assert_no_leak(warmup: 2, runs: 9, interval: 1, threads: nil) { }
     #
     # Runs the block +warmup+ and then +runs+ times, and fails if a line in it leaves objects
-    # behind all along.  See HeapSample::RepeatedBlock.
+    # behind in all parts of the time.  See HeapSample::RepeatedBlock.
     def assert_no_leak(**options, &block)
       raise ArgumentError, "assert_no_leak needs a block" unless block
 

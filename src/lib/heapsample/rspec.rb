@@ -5,7 +5,7 @@
 #   expect { cache.fetch(1) }.to retain_at_most(1024)
 #   expect { app.call(request) }.not_to leak
 #
-# Options are those of HeapSample::Retention and HeapSample::RepeatedBlock:
+# Options are the same as in HeapSample::Retention and HeapSample::RepeatedBlock:
 # retain_at_most(1024, warmup: 1), leak(runs: 30).  On a Ruby without the sampler the example is
 # skipped, which says so.
 require "rspec/core"

@@ -35,9 +35,9 @@ class GC::SampleProfile
     attr_reader :memsize
     # How many objects of its size it stands for: a Float, 1.0 or more.
     attr_reader :weight
-    # GCs since it was born.
+    # GCs since it was allocated.
     attr_reader :age
-    # The GC count when it was born.
+    # The GC count when it was allocated.
     attr_reader :birth_gc
     # Serial of the thread that allocated it.
     attr_reader :thread
@@ -51,7 +51,7 @@ class GC::SampleProfile
     # call-seq:
     #   young? -> true or false
     #
-    # Was it born since the last completed mark?
+    # Was it allocated since the last completed mark?
     def young?
       @young
     end
@@ -223,7 +223,7 @@ class GC::SampleProfile
   #   profile - earlier -> HeapSample::Growth
   #
   # What grew since +earlier+, a GC::SampleProfile or HeapSample::Profile.  Within one process only what
-  # was born and what died in between counts, so what merely stayed adds no error.  Of two processes the
+  # was allocated and what was freed in between counts, so memory that stayed live adds no error.  Of two processes the
   # totals are compared.  Raises ArgumentError if +earlier+ was taken later.
   #
   #   puts (GC.sample_profile - earlier).report

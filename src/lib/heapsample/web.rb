@@ -59,7 +59,7 @@ module HeapSample
     #   Web.new(pid: 4711) { profile } -> web
     #
     # The block takes a profile; nil: nothing is sampled.  Without one it is GC.sample_profile.  +pid+: the process that the
-    # profiles are of, where it is not the one that answers.
+    # profiles are of, where another process answers.
     def initialize(pid: nil, &take)
       @pid = pid
       @take = take || method(:sample)

@@ -151,7 +151,7 @@ class RetainedTest < Test
     data = JSON.parse(JSON.generate(retained(leaking).to_h), symbolize_names: true)
     row = data[:rows][0]
     assert_equal([21, 22, "String"], [row[:samples], row[:came][:samples], row[:classes][0][:class]])
-    assert_close(21 / 22.0, row[:still_in_use_share], 1e-3)
+    assert_close(21 / 22.0, row[:still_live_share], 1e-3)
     assert_equal(1, retained(leaking).inspect.lines.size)
     assert(retained(leaking).pretty_inspect.lines.size.between?(3, 6))
     bad = [at(0), at(1).row(["/\e[1m.rb:1 A\e#a"], "K\e[2J", inuse: 30, birth: 105), at(2).row(["/\e[1m.rb:1 A\e#a"], "K\e[2J", inuse: 30, birth: 105)]

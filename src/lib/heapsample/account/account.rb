@@ -41,7 +41,7 @@ module HeapSample
       value if value.is_a?(Integer) && value >= 0
     end
 
-    # nil if the kernel did not tell.
+    # nil if the kernel did not report it.
     def rss = self["rss"]
     # As #rss, but a page that processes share counts in parts.
     def pss = self["pss"]
@@ -59,7 +59,7 @@ module HeapSample
       PARTS.keys.to_h { |name| [name, self[name]] }.compact
     end
 
-    # Bytes of what is in use: slots, malloc, stacks and what nothing accounts for.
+    # Bytes of live memory: slots, malloc, stacks, and unattributed memory.
     def in_use = %w[slots_live malloc_live stacks unattributed].sum { |name| self[name].to_i }
 
     # call-seq:

@@ -14,7 +14,7 @@ module HeapSample
     SHARE = 0.05
     FLOOR = 4 * 1024 * 1024
 
-    # What grew: +source+ is :objects, :malloc (under Ruby, or by nobody known),
+    # What grew: +source+ is :objects, :malloc (under Ruby, or from unknown code),
     # :library, :waste or :other.
     Part = Struct.new(:source, :name, :bytes)
 

@@ -38,7 +38,7 @@ module HeapSample
     # The 95% interval of #freed_share.
     def freed_interval = all.freed_interval
 
-    # Bytes a second since sampling started; nil if the profile does not tell.
+    # Bytes a second since sampling started; nil if it is not known.
     def rate
       taken, started = @profile.info.taken, @profile.info.started
       total.space / (taken - started) if taken && started && taken > started

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What is in use by age: how many GCs it has survived, and which lines are behind
-  # what is old.
+  # Live memory by age: how many GCs it has survived, and which lines allocated old
+  # memory.
   #
   #   puts profile.generations
   #   puts profile.generations(age: 100..)     # the lines of what survived 100 GCs
@@ -19,7 +19,7 @@ module HeapSample
     LINES = 3
     TEXT = GenerationsText
 
-    # What is in use of a range of ages.
+    # Live memory of a range of ages.
     class Generation
       # GCs survived, from the least to the most: a Range.
       attr_reader :ages
@@ -62,17 +62,17 @@ module HeapSample
       end
     end
 
-    # All that has an age; what is in use and has none; what was born since the last
+    # Memory that has an age; live memory that has none; memory allocated since the last
     # completed mark: HeapSample::Estimate.
     attr_reader :total, :ageless, :young
-    # Of which rows, at which GC; the ages that were asked for, nil for all; what the largest parts are told by, how many.
+    # Of which rows, at which GC; the ages that were asked for, nil for all; how the largest parts are grouped, how many.
     attr_reader :profile, :gc_count, :age, :by, :top
 
     # call-seq:
     #   Generations.new(profile, age: nil, by: :line, top: 3)
     #
-    # +age+: a Range of GCs, to see that alone; +by+: what the largest parts of a
-    # generation are told by; +top+: how many of them, by default 3, and 20 if an +age+
+    # +age+: a Range of GCs, to see that alone; +by+: how the largest parts of a
+    # generation are grouped; +top+: how many of them, by default 3, and 20 if an +age+
     # is given.
     def initialize(profile, age: nil, by: :line, top: nil)
       @age = age

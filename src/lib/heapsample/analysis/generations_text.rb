@@ -62,7 +62,7 @@ module HeapSample
     end
 
     # The lines behind the generations that matter, the largest first; of one +age+
-    # those of all of it.
+    # all of its lines.
     def details
       return [] if none?
       return [TopText.new(@generations.largest, @layout).table] if @generations.age

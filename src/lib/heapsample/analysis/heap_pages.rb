@@ -4,9 +4,9 @@ module HeapSample
   # The part of a report that shows which lines hold free memory in heap pages, and which memory of a forked process is
   # no longer shared with its parent.
   #
-  # A heap page can be given back when nothing lives on it.  Its free slots are
-  # charged to what lives there, in equal parts, so that of a page with one
-  # survivor the line that made the survivor holds all.
+  # A heap page can be freed when it has no live object.  Its free slots are
+  # charged to its live objects, in equal parts. So if a page has one
+  # survivor, the line that allocated the survivor holds all of it.
   class HeapPages
     LINES = 5
 

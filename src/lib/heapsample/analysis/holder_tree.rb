@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # The ways of a profile's Holders as a tree of steps, summed: of each node how much is kept by all that begins like it.
+  # The paths of a profile's Holders as a tree of steps, summed: how much all paths through a node retain.
   # Where nothing branches, steps are one node.  The largest nodes are shown; what is small or beyond them is one node
   # "N more" below its parent.  Branches that differ in a class or in the name of a method alone (Edge#family) are one:
   # `@columns of 400 classes`.
@@ -81,7 +81,7 @@ module HeapSample
       def at_end(key) = children[[:end, key]] ||= Sum.new(nil, key)
     end
 
-    # +top+: nodes that are shown; those of a smaller part of all than +min_share+ are not; +families+: are they told as one?
+    # +top+: nodes that are shown; smaller nodes than this part of all (+min_share+) are not; +families+: are they shown as one?
     def initialize(top:, min_share:, families: true)
       @top = top
       @min_share = min_share
@@ -92,7 +92,7 @@ module HeapSample
     # call-seq:
     #   add(steps, key, estimate, malloc)
     #
-    # Adds what is kept by a way: steps, what the objects are, how much, and whether it is blocks of malloc.
+    # Adds what a path retains: steps, what the objects are, how much, and whether it is blocks of malloc.
     def add(steps, key, estimate, malloc)
       sum = @all
       sum.estimate.add(estimate)
@@ -132,7 +132,7 @@ module HeapSample
       return all unless @families
 
       all.group_by(&:family).flat_map do |family, same|
-        least = same.sum(&:space) / Edge::FAMILY_LEAST # who has a tenth of it is told alone
+        least = same.sum(&:space) / Edge::FAMILY_LEAST # what has a tenth of it is shown by itself
         small = family ? same.select { |one| one.space < least } : []
         small.size < Edge::FAMILY_LEAST ? same : [*(same - small), together(family, small)]
       end
@@ -143,7 +143,7 @@ module HeapSample
       Sum.new(Chain::Step.new([edge], 1)).tap { |all| sums.each { |sum| all.merge(sum) } }
     end
 
-    # What may be shown below a node, the largest last; roots are told apart, however small.
+    # What may be shown below a node, the largest last; roots are all shown, however small.
     def open(waiting, node)
       list, depth = waiting.fetch(node)
       least = depth.zero? ? 0 : @min_share * @all.space

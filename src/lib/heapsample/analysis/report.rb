@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # A profile, told: what was sampled, what is in use by line and by class,
-  # what is too young to say, what comes and goes, and a sentence that reads it.
+  # The report of a profile: what was sampled, live memory by line and by class,
+  # young memory, allocation, and a sentence with the largest line.
   #
-  # Figures are estimates of bytes and objects, of heap slots and of what malloc
-  # gave together; intervals are at 95%, ages and lifetimes are in GCs.
+  # Figures are estimates of bytes and objects, of heap slots and malloc memory
+  # together; intervals are at 95%, ages and lifetimes are in GCs.
   class Report
     include Analysis
 
@@ -56,8 +56,8 @@ module HeapSample
       }.compact
     end
 
-    # What is live and not of the profile is from before it, as near as the
-    # slot counts tell: they have dead objects that no sweep has met.  Of a part of
+    # Live slots that are not in the profile are from before its start. The figure is too
+    # high by garbage that no sweep has freed yet.  Of a part of
     # the profile it is not known.
     def before_start_bytes
       live, at_start = profile.info.live_bytes, profile.info.live_bytes_at_start

@@ -12,7 +12,7 @@ module HeapSample
     # call-seq:
     #   report(by: :line, kind: :both, top: 20) -> HeapSample::Report
     #
-    # Memory in use with 95% intervals, what is young, what comes and goes, and where the memory of the process is.
+    # Live memory with 95% intervals, young memory, allocation, and where the memory of the process is.
     #
     # [by]    how rows are grouped: :line, :app (the nearest line of the application), :method, :file,
     #         :class, :type, :gem, :function or :library
@@ -29,7 +29,7 @@ module HeapSample
     #
     # Groups of rows, ranked by one +value+: :inuse_space (bytes), :inuse_objects, :alloc_space and
     # others; see HeapSample::Value::NAMES.  The result is Enumerable: each row has #key, #value,
-    # #interval, #share, #samples and #weak?.  The other options are those of #report.
+    # #interval, #share, #samples and #weak?.  The other options are the same as in #report.
     #
     #   GC.sample_profile.top(by: :class, value: :inuse_objects).first.key   #=> "String"
     def top(**options) = Top.new(to_profile, **options)
@@ -55,7 +55,7 @@ module HeapSample
     # call-seq:
     #   generations(age: nil, by: :line, top: 3) -> HeapSample::Generations
     #
-    # What is in use by age, in GCs, with the lines behind each age.  With +age+, a Range or an Integer,
+    # Live memory by age, in GCs, with the lines behind each age.  With +age+, a Range or an Integer,
     # only what has that age.
     #
     #   puts GC.sample_profile.generations(age: 100..)

@@ -80,7 +80,7 @@ module HeapSample
 
       def ranked_by = @top.value
 
-      # What the slots in use hold, and do not share, where there is any.
+      # What live slots hold, and do not share, where there is any.
       def shares
         return {} unless ranked_by.part == :inuse
 
@@ -114,7 +114,7 @@ module HeapSample
       @total = @value.estimate(@groups.total)
     end
 
-    # What is ranked by if nobody says so.
+    # What is ranked by, by default.
     def self.default(profile, kind)
       wanted = Groups.wanted(kind)
       young = false

@@ -85,11 +85,11 @@ module HeapSample
         !%i[class type function library].include?(@top.by)
     end
 
-    # Has a row memory that nobody has touched?
+    # Has a row memory that was never touched?
     def untouched? = @top.any? { |entry| entry.estimate.untouched? }
 
-    # What objects hold outside their slots is told by class: by line it would be
-    # taken for malloc's part of that line, which may be another's.
+    # What objects hold outside their slots is shown by class only. By line it would look
+    # like the malloc memory of that line, which other lines may have allocated.
     def buffers?
       @top.by == :class && value.part == :inuse && @top.profile.info.memsize? && !value.memsize? && !objects?
     end

@@ -59,7 +59,7 @@ module HeapSample
 
     # The Node of all.
     attr_reader :root
-    # The HeapSample::Value that is told, and that of all.
+    # The HeapSample::Value that is shown, and its total.
     attr_reader :value, :total
     # Of which rows; what was asked for.
     attr_reader :profile, :direction

@@ -95,8 +95,8 @@ module HeapSample
     BETWEEN = 12
 
     # "models/user.rb:3 User.all › 4 frames › db.rb:9 DB#query": of the frames of a
-    # node the one where it branches or allocates, and the one that says most
-    # beside: the application's that is nearest to it, or the other end.
+    # node the frame where it branches or allocates, and one more: the nearest frame
+    # of the application, or the other end.
     def chain(node, room)
       case node.role
       when :stackless then return @layout.name(Stacks::NO_STACK, room)

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Who keeps what is alive: the ways by which it is reached from the roots of the heap, as a tree of how much each keeps.
+  # What retains live memory: the paths from the roots of the heap to it, as a tree with how much each path retains.
   #
   #   puts GC.sample_profile(why: true).why
-  #   puts profile.filter(class: "Ticket").why(since: before)     # of tickets, only what came since
+  #   puts profile.filter(class: "Ticket").why(since: before)     # of tickets, only what was allocated since
   #
-  # A profile says where memory was allocated; this says which references keep it: a constant, an instance variable,
-  # a local variable of a block, a thread's local.  Each way is a shortest one: there may be others, and what keeps an
-  # object in two ways is not free when one is cut.  Names of code alone are told, never the contents of a key or a string.
+  # A profile says where memory was allocated; this shows which references retain it: a constant, an instance variable,
+  # a local variable of a block, a thread's local.  Each path is a shortest one: there may be others, and an object that
+  # two paths retain is not freed when one is cut.  Only names of code are shown, never the contents of a key or a string.
   class Why
     include Analysis
     include Enumerable
@@ -18,19 +18,19 @@ module HeapSample
     # Smaller nodes, as a part of all, are not shown.
     MIN_SHARE = 0.01
 
-    # The Profile; what the objects at the end are told by; whether collections are shown.
+    # The Profile; how the objects at the end are grouped; whether collections are shown.
     attr_reader :profile, :by, :full
-    # What is asked for came after this one: a Profile, or nil.
+    # Only memory allocated after this one counts: a Profile, or nil.
     attr_reader :since
     # The HolderTree::Node of all, whose children are the categories of roots.
     attr_reader :root
-    # Why nothing can be said, a String; nil if something can.
+    # Why nothing is known, a String; nil if something is.
     attr_reader :reason
 
     # call-seq:
     #   Why.new(profile, by: :class, since: nil, full: false, top: 30, min_share: 0.01)
     #
-    # +by+: what the objects at the end of a way are told by, one of Groups::BY; +since+: an earlier profile of the
+    # +by+: how the objects at the end of a path are grouped, one of Groups::BY; +since+: an earlier profile of the
     # process: only what came after it; +full+: with collections and without what is shortened; +top+: nodes that
     # are shown; +min_share+: nodes of a smaller part of all are not.  Raises ArgumentError if one of them makes no sense.
     def initialize(profile, by: :class, since: nil, full: false, top: ROWS, min_share: MIN_SHARE)
@@ -45,16 +45,16 @@ module HeapSample
       @root = grow(top, min_share)
     end
 
-    # All that is kept: a HeapSample::Estimate.
+    # All that is retained: a HeapSample::Estimate.
     def total = root.estimate
 
-    # Is nothing kept that matches?
+    # Is nothing retained that matches?
     def empty? = total.zero?
 
     # Yields the HolderTree::Node of each category of roots, the largest first.
     def each(&block) = root.children.each(&block)
 
-    # The node that keeps most, of those below roots that stand for code (see Roots); nil if there is none.
+    # The node that retains most, of those below roots that stand for code (see Roots); nil if there is none.
     def largest
       @largest ||= reject { |node| node.role || Roots.of(node.steps.first.first.name)&.holder == false }.flat_map { |node| node.steps.size > 1 ? [node] : node.children }
                    .reject { |node| node.role || node.steps.any? { |step| step.first.equal?(Chain::LOADED) } }.max_by { |node| node.estimate.space }
@@ -63,7 +63,7 @@ module HeapSample
     # What would be freed if one holder were emptied: Array of Walk::Freed. None of a part of the profile: that is not known.
     def freed = profile.filtered || since ? [] : profile.info.walk&.freed || []
 
-    # Threads that can never wake, by the line where they wait: Array of StuckThreads::Place. None of a part of the profile.
+    # Permanently blocked threads, by the line where they wait: Array of StuckThreads::Place. None of a part of the profile.
     def stuck = profile.filtered || since ? [] : profile.info.walk&.stuck || []
 
     # What pins objects that hold free memory of heap pages: Array of Pins::Pin. None of a part of the profile.
@@ -111,7 +111,7 @@ module HeapSample
       tree.grow
     end
 
-    # Memory is told by the class of the object that has it.
+    # Memory is grouped by the class of the object that has it.
     def key(keys, held) = by == :class ? held.class_name : keys.of(held.row)
 
     def nodes_to_h

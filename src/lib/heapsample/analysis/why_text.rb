@@ -4,10 +4,10 @@ module HeapSample
   # A Why as text: a tree, whose names are never cut.  What does not fit into a line goes on in the next.
   class WhyText
     ARROW = " → "
-    # Of a way of so many steps those in the middle are counted, unless it is to be told in full.
+    # Of a longer path the steps in the middle are only counted, unless the full form is wanted.
     STEPS_MOST = 10
     ENDS = 4
-    # Holders of which it is told what would be freed if they were emptied.
+    # Holders in the table of what would be freed by emptying one.
     FREED = 5
     # Room that names have at least; what a narrow text does without: the last columns of these first.
     ROOM = 40
@@ -194,7 +194,7 @@ module HeapSample
       end
     end
 
-    # What categories mean that nobody wrote.
+    # What the categories of roots mean.
     def roots
       known = [*@why, *@why.flat_map(&:children)].flat_map(&:steps).map { |step| step.first.name }.uniq.filter_map { |name| Roots.of(name)&.then { |root| [name, root] } }
       known.flat_map { |name, root| @layout.remark("#{name}: #{root.meaning}") }

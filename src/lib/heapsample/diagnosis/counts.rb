@@ -71,7 +71,7 @@ module HeapSample
     # The Count of a kind; nil if it is not known.
     def [](kind) = all.find { |count| count.kind == kind }
 
-    # Those in a state, the one that grew most first; counts of threads and fibers before bytes, for these have a reason.
+    # The counts in a state, the largest growth first; threads and fibers before bytes, because they explain the bytes.
     def in_state(*states) = all.select { |count| states.include?(count.state) }.sort_by { |count| [count.bytes? ? 1 : 0, -count.verdict.grew] }
 
     # The size after major GCs that has the fewest points: a Count; nil if there were no major GCs.

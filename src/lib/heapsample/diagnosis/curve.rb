@@ -6,7 +6,7 @@ module HeapSample
     # The clock, and the size, at each point: Arrays of numbers of one length.
     attr_reader :clock, :sizes
 
-    # The lower quartile: memory that is in use for a moment only ever adds to what is kept.
+    # The lower quartile: memory that is live for a moment only adds to what is retained.
     def self.level(sizes) = sizes.sort[(sizes.size - 1) / 4]
 
     # The median.

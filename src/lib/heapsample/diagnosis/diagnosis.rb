@@ -79,7 +79,7 @@ module HeapSample
       [ProcessDiagnosis::STATES.index(process.state), -(process.rate&.at(1) || 0), -(process.rss || 0)]
     end
 
-    # That of the process that is first.
+    # The directory of the first process.
     def directory = @processes&.first&.info&.directory
   end
 end

@@ -41,7 +41,7 @@ module HeapSample
     # The Walks::Entries of the container that is the holder; nil if it is none.
     def entries = line.entries
 
-    # Did its entries grow as those of no cache do: by this factor, with none removed, and without a limit?
+    # Did its entries grow as no cache does: by this factor, with none removed, and without a limit?
     def grows_without_limit?(factor)
       !entries.nil? && entries.grew?(factor) && entries.bound.nil? && (entries.gone ? entries.none_removed? : oldest_retained?)
     end

@@ -122,7 +122,7 @@ module HeapSample
       end
     end
 
-    # Yields the LineGrowth of each row that is in use, the row, and its GC count.
+    # Yields the LineGrowth of each live row, the row, and its GC count.
     def each(profile)
       keys = Keys.new(profile, :line)
       profile.table.each do |row|

@@ -4,7 +4,7 @@ module HeapSample
   # What one line of code added to the memory that major GCs left alive, by samples: between an early profile and the last
   # one of a process, or of several that run the same code.
   class LineGrowth
-    # Parts of the time by which allocations are told apart.
+    # Parts of the time by which allocations are counted.
     PARTS = 3
     # Standard deviations from which growth is more than sampling explains.
     CERTAIN = 2.4
@@ -48,8 +48,8 @@ module HeapSample
 
     # Adds a row of the early profile.
     def was_there(row) = add(row, -1, 1)
-    # Adds a row of the last profile that was there before. These rows are among those of the early profile: the difference is
-    # what was freed, and its variance is the difference of theirs.
+    # Adds a row of the last profile that was there before. These rows are also in the early profile: the difference is
+    # what was freed, and its variance is the difference of both variances.
     def is_still_there(row) = add(row, 1, -1)
 
     # The standard deviation of #space.

@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # The profile of a series in which most was in use, and the line that had most of what a quiet one has not: who makes the
-  # peaks that RSS stays at.
+  # The profile of a series with the most live memory, and the line that had most of the difference to a quiet profile. Peaks
+  # explain an RSS that does not fall again.
   class PeakUsage
-    # Of what was in use more, the line has to have such a part.
+    # The line must have at least such a part of the difference.
     SHARE_LEAST = 0.25
 
     # call-seq:
     #   PeakUsage.of(series, least: 1 << 20) { |info| bytes } -> HeapSample::PeakUsage or nil
     #
-    # The block says how much was in use when a profile was taken, by its Meta; nil: not known.  A peak is +least+ bytes above
+    # The block returns how much memory was live when a profile was taken, by its Meta; nil: not known.  A peak is +least+ bytes above
     # the quietest profile.
     def self.of(series, least:, &size_of)
       sizes = series.infos.map(&size_of)
@@ -22,9 +22,9 @@ module HeapSample
       peak if peak.line
     end
 
-    # HeapSample::Meta of the profile; bytes in use then; the Place, the application's where there is one.
+    # HeapSample::Meta of the profile; live bytes then; the Place, in the application where there is one.
     attr_reader :info, :bytes, :line
-    # What the line had in use, garbage of which no GC had yet looked at it too: a HeapSample::Estimate.
+    # Live memory of the line, with garbage that no GC had freed yet: a HeapSample::Estimate.
     attr_reader :estimate
 
     def initialize(profile, quiet, bytes, rise)

@@ -34,7 +34,7 @@ module HeapSample
 
     # An Array of Series: one, or several processes that run the same code.
     attr_reader :members
-    # The Counts that decide: of all members together, or of the one that is worst.
+    # The Counts that decide: of all members together, or of the worst member.
     attr_reader :counts
     # The members that these counts are of.
     attr_reader :judged
@@ -57,12 +57,12 @@ module HeapSample
     # Is growth certain, leak or not?
     def grows? = leak? || growing.first&.state == :grows
 
-    # The Counts::Counts of the state, the one that decides first: what leaks, what grows, or what grew.
+    # The Counts::Counts of the state, the deciding one first: what leaks, what grows, or what grew.
     def growing
       @growing ||= OF_COUNT.keys.lazy.map { |name| counts.in_state(name) }.find(&:any?) || []
     end
 
-    # Those of them that are bytes.
+    # The ones that are bytes.
     def growing_bytes = growing.select(&:bytes?)
 
     # The guard that failed where growth is certain but no leak: one of Verdict::GUARDS; nil if all hold, but not yet for long
@@ -145,7 +145,7 @@ module HeapSample
       all.map(&:keys).inject(:&).to_h { |name| [name, all.sum { |one| one[name] }] }
     end
 
-    # The part of the account, other than slots and malloc in use, that is at least half of what RSS grew by, and its bytes; nil
+    # The part of the account, other than live slots and live malloc memory, that is at least half of what RSS grew by, and its bytes; nil
     # if there is none, or RSS grew by less than 1 MiB.
     def unused_growth
       growth = account_growth
@@ -156,7 +156,7 @@ module HeapSample
     # The part of mapped memory that is most of its growth; nil if none is.
     def mapped_part = account_growth.slice(*Counts::MAPPED).then { |parts| parts.max_by(&:last)&.first.then { |name| name if name && 2 * parts[name] > parts.values.sum(&:abs) } }
 
-    # The profile in which most was in use, if that is a peak: a PeakUsage; else nil, and where several processes are judged.
+    # The profile with the most live memory, if that is a peak: a PeakUsage; else nil, and where several processes are judged.
     def peak
       return if judged.size > 1
 

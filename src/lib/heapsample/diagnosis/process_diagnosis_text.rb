@@ -235,7 +235,7 @@ module HeapSample
       part ? "#{text}; #{Account::PARTS.fetch(part)}: #{@layout.bytes(most, sign: true)}.#{peak}" : "#{text}."
     end
 
-    # Memory that was in use for a while, and is free now.
+    # Memory that was live for a while, and is free now.
     def peak
       peak = @diagnosis.peak
       return "" unless peak && peak.estimate.space <= peak.bytes

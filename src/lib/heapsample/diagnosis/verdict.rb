@@ -8,8 +8,8 @@ module HeapSample
   #
   # The size is taken after major GCs, so it has no garbage in it. Two things decide. The evidence that it grows is a
   # RankTest of the levels of 8 to 28 blocks of points; the chance of a false alarm in the whole life of a level process is
-  # below ALPHA. It says nothing of what warms up or comes in waves, so six guards have to hold too; a state of :grows
-  # names the one that does not. Time without work is no evidence: a point counts only if work was done.
+  # below ALPHA. It says nothing of what warms up or comes in waves, so six guards have to hold too; in the state :grows
+  # #guard is the guard that fails. Time without work is no evidence: a point counts only if work was done.
   #
   # doc/benchmarks.md has the error rates, and `benchmark/run verdict` measures them.
   class Verdict

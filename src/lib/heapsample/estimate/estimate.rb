@@ -9,7 +9,7 @@ module HeapSample
     # ... unless its standard error is a smaller part of it than this: objects
     # larger than the interval are nearly all sampled.
     WEAK_ERROR = 0.1
-    # Such a part of a figure and so many bytes are the least that is told to be
+    # The smallest part of a figure, and the fewest bytes, that are reported as
     # untouched: every large block ends in a page that is not full.
     UNTOUCHED_SHARE = 0.05
     UNTOUCHED_LEAST = 1 << 20
@@ -24,8 +24,8 @@ module HeapSample
     attr_reader :variance
     # Variance of +objects+.
     attr_reader :objects_variance
-    # That part of +space+ which is not resident, as nobody has touched it yet; and
-    # how much of +variance+ goes with it.  A block in use may have such a part, a
+    # The part of +space+ that is not resident because it was never touched; and
+    # how much of +variance+ goes with it.  A live block may have such a part, a
     # slot has none.
     attr_reader :untouched, :untouched_variance
 
@@ -68,7 +68,7 @@ module HeapSample
       self
     end
 
-    # Adds what a row says of its objects in use in two other columns, bytes and their variance, which
+    # Adds two other columns of the live objects of a row, bytes and their variance, which
     # begin at index +at+.  Returns self.
     def add_share(row, at) # :nodoc:
       return self unless row[at] > 0
@@ -123,7 +123,7 @@ module HeapSample
     end
 
     # The part of this estimate and of +other+ that +samples+ samples of both make,
-    # if it is not known which they are: all of the one that has no more, else at
+    # if it is not known which they are: all of an estimate that has no more samples, else at
     # the smaller mean.  It is never more than either.
     def common(other, samples) # :nodoc:
       return Estimate.new if samples.zero?
@@ -160,7 +160,7 @@ module HeapSample
     #   interval(measure = :space) -> [Float, Float] or nil
     #
     # The 95% interval of #space or, if +measure+ is :objects, of #objects; nil if
-    # the profile does not tell on how many samples they stand, as other tools' do not.
+    # the profile does not have the number of samples, as profiles of other tools do not.
     def interval(measure = :space)
       return if samples.zero?
 
@@ -177,7 +177,7 @@ module HeapSample
     end
 
     # Mean bytes of an object.  What is left of two estimates may be bytes alone;
-    # then that of a sample, which is no less.
+    # then the mean of a sample, which is no less.
     def mean_size
       return space / objects.to_f if objects > 0
 

@@ -84,8 +84,8 @@ module HeapSample
     #   proportion(share, total:, variance:, size:) -> [Float, Float]
     #
     # The 95% interval of the +share+ of an estimated +total+ that has some
-    # property: each sample has it or not, so that of n' effective samples it is a
-    # binomial proportion, whose score interval is taken (Wilson 1927, JASA
+    # property: each sample has it or not. So it is a binomial proportion of n' effective
+    # samples, whose score interval is taken (Wilson 1927, JASA
     # 22:209-212).
     def proportion(share, total:, variance:, size:)
       return [share, share] if !(total > 0) || !(size > 0) || variance <= (EXACT_ERROR * total)**2
@@ -127,8 +127,8 @@ module HeapSample
     # call-seq:
     #   discoveries(p_values, level: 0.05) -> Array of true and false
     #
-    # Which of many rows are no noise, so that of those which are called so 5%, the
-    # +level+, are wrong on average (Benjamini & Hochberg 1995, Journal of the Royal Statistical
+    # Which of many rows are not noise. Of the rows that it returns as such, 5% (the
+    # +level+) are wrong on average (Benjamini & Hochberg 1995, Journal of the Royal Statistical
     # Society B 57:289-300): the k smallest, for the largest k whose p value is at most
     # level * k / n.  Of one row it is the usual test.
     def discoveries(p_values, level: 1 - CONFIDENCE)

@@ -2,11 +2,11 @@
 
 module HeapSample
   # The formats that a profile can be saved in.  Each has the name that its files end with:
-  # "pb.gz" and "pb" (pprof), "folded" (folded stacks of bytes in use), "json" (speedscope), "html" (a page
+  # "pb.gz" and "pb" (pprof), "folded" (folded stacks of live bytes), "json" (speedscope), "html" (a page
   # for a browser).  The same code writes a live profile and one that was read from a file.
   module Formats
     NAMES = %w[pb.gz pb folded json html].freeze
-    # What an IO gets where nobody says.
+    # The default for an IO.
     DEFAULT = NAMES.first
 
     module_function
@@ -16,7 +16,7 @@ module HeapSample
     #   save(profile, io, format: "pb.gz", **options) -> Integer
     #
     # Writes a HeapSample::Profile: to a file, whole or not at all, in the format that its name ends with;
-    # or to what has a method write.  +options+ are those of a page: +root+, +title+.  Returns the number of bytes.
+    # or to what has a method write.  +options+ of a page: +root+, +title+.  Returns the number of bytes.
     # Raises ArgumentError if the name of a file says no format, and if there is no such format.
     def save(profile, target, format: nil, **options)
       format = of(target, format)
@@ -25,7 +25,7 @@ module HeapSample
       AtomicFile.write(target) { |io| write(profile, format, io, **options) }
     end
 
-    # The name of a format: the one given, or that of a path.
+    # The name of a format: as given, or by the ending of a path.
     def of(target, format = nil)
       return format.to_s.delete_prefix(".").tap { |name| refuse("no such format: #{format.inspect}; use one of #{NAMES.join(", ")}") unless NAMES.include?(name) } if format
       return DEFAULT unless path?(target)

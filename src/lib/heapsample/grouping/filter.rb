@@ -6,7 +6,7 @@ module HeapSample
   #   profile.filter(class: "Ticket*", path: "app/models", age: 10..)
   #
   # A name is a String, in which * stands for any characters and ? for one, a
-  # Regexp, or an Array of them, of which one must match.  Those of a class, type
+  # Regexp, or an Array of them, of which one must match.  Patterns of a class, type
   # or gem must match the whole name.  A path matches if its parts are some of the
   # file's in a row: "user.rb", "app/models", "models/user.rb", "/srv/app"; with
   # ":12" at the end it is that line's alone.  So a place as a report shows it is a

@@ -2,24 +2,24 @@
 
 module HeapSample
   # Rows that share a line, method, file, class, type, gem, function or library,
-  # summed.  What is in use is of slots and of malloc together.
+  # summed.  Live memory is of slots and of malloc together.
   class Group
     # A Place, or the name of a class, type, gem, function or library, or the value of a label.
     attr_reader :key
     attr_reader :inuse, :young, :alloc, :freed
-    # That part of what is in use which malloc gave.
+    # The part of live memory that is malloc memory.
     attr_reader :malloc
-    # Bytes of the slots in use with what they hold outside.
+    # Bytes of live slots with what they hold outside.
     attr_reader :memsize
-    # Estimates: free bytes of heap pages that what is in use holds; and what of it lies on memory that a forked
-    # process does not share any more.
+    # Estimates: free bytes of heap pages that live slots hold; and live slots in memory that a forked process no
+    # longer shares.
     attr_reader :holds_free, :unshared
-    # Of these, bytes that are held by what GC.compact must not move; and that were born since the fork.
+    # Of these, bytes held by objects that GC.compact must not move; and bytes allocated since the fork.
     attr_reader :holds_free_pinned, :unshared_allocated
-    # Bytes of what is in use that no major GC has looked at.
+    # Bytes of live memory that no major GC has examined.
     attr_reader :awaiting
 
-    # +major_gc+: from which GC count on no major GC has looked at what was born; nil if that is not known.
+    # +major_gc+: the GC count from which on no major GC has examined allocations; nil if it is not known.
     def initialize(key, major_gc: nil)
       @major_gc = major_gc
       @awaiting = 0.0
@@ -81,17 +81,17 @@ module HeapSample
     # call-seq:
     #   age(gc_count) -> Float or nil
     #
-    # Mean number of GCs since the birth of what is in use; nil if not known.
+    # Mean number of GCs since live memory was allocated; nil if not known.
     def age(gc_count)
       gc_count - @gc_sum / @aged if gc_count && @aged > 0
     end
 
-    # Mean number of GCs that the dead had survived; nil if there are none.
+    # Mean number of GCs that freed objects had survived; nil if there are none.
     def lifetime
       @freed_gcs / @freed.objects.to_f if @freed.objects > 0
     end
 
-    # Share of what was allocated that was found dead, by bytes; nil if nothing was allocated.
+    # Share of allocated memory that was freed, by bytes; nil if nothing was allocated.
     def freed_share
       [@freed.space / @alloc.space.to_f, 1.0].min if @alloc.space > 0 && @alloc.samples > 0 && !freed_unknown
     end
@@ -103,12 +103,12 @@ module HeapSample
       Statistics.proportion(share, total: @alloc.space, variance: @alloc.variance, size: @alloc.mean_size)
     end
 
-    # Bytes of the slots in use.
+    # Bytes of live slots.
     def slots_space
       @malloc.space.zero? ? @inuse.space : [@inuse.space - @malloc.space, 0].max
     end
 
-    # Live bytes (in use and young) by class reference, largest first.
+    # Bytes (live and young) by class reference, largest first.
     def classes
       @live_by_class.sort_by { |reference, space| [-space, reference.to_s] }
     end

@@ -9,10 +9,10 @@ module HeapSample
     # and of what is and has no native frame.
     NO_FUNCTION = "(unknown)"
 
-    # What the VM and the sampler allocate for themselves: no leak of anybody's.
+    # What the VM and the sampler allocate for themselves: no leak of the program.
     MACHINERY = ["(GC)", "(YJIT)", "(heap sampler)"].freeze
 
-    # Is a group's key that of the VM's or the sampler's own memory?
+    # Is a group's key memory of the VM or of the sampler?
     def self.machinery?(key)
       MACHINERY.include?(key.is_a?(Place) ? key.label : key)
     end
@@ -85,7 +85,7 @@ module HeapSample
       ids
     end
 
-    # The gem whose code wanted the memory: that of the line, or of the shared library that the line led
+    # The gem whose code wanted the memory: the gem of the line, or of the shared library that the line led
     # to, for memory of malloc or for an object.  A library of the system that no gem's called is itself: "(libxml2.so.2)".
     def gem(row)
       @gems[row[Columns::STACK]] ||= begin

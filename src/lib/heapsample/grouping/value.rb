@@ -17,7 +17,7 @@ module HeapSample
     MEMORY_TITLES = {both: "", slots: ", heap slots only", malloc: ", malloc only"}.freeze
     MEMSIZE = :inuse_memsize
     RESIDENT = :inuse_resident
-    # What else is said of the slots in use, in columns of their own: name, and what a report calls it.
+    # Other figures of live slots, in columns of their own: name, and what a report calls it.
     SHARES = {
       holds_free: "Free memory of heap pages, by the objects that hold it (each object of a page gets an equal part)",
       unshared: "Live slots in memory that was shared with the parent process at the fork, and no longer is"
@@ -77,7 +77,7 @@ module HeapSample
       name == MEMSIZE
     end
 
-    # Is it of what is in use the part that is resident?
+    # Is it the resident part of live memory?
     def resident?
       name == RESIDENT
     end

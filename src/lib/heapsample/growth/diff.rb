@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Takes one profile from another: what is in use later that was not earlier, and the other way round.
+  # Subtracts one profile from another: what is live later but was not earlier, and the reverse.
   #
   # Two profiles of one session hold the same samples, so most of the noise of the two totals is common to both and must
-  # not be counted twice. Rows are matched by stack, class, type, slot size and GC of birth:
+  # not be counted twice. Rows are matched by stack, class, type, slot size and GC count of the allocation:
   #
-  # - in the later profile only: born since (or young in the earlier one, which
-  #   counts as born since, for it was not known to be in use): gained;
-  # - in the earlier one only: died since: lost;
-  # - in both: nothing more can be born with that GC count, so the later samples
-  #   are some of the earlier ones and the rest died: lost, with the variance
+  # - in the later profile only: allocated since (or young in the earlier one, which
+  #   counts as allocated since, because it was not known to be live): gained;
+  # - in the earlier one only: freed since: lost;
+  # - in both: nothing more can be allocated with that GC count, so the later samples
+  #   are some of the earlier ones and the rest was freed: lost, with the variance
   #   of the rest, var(earlier) - var(later);
   # - in both, and some of the row was young earlier (the one GC count during
   #   which the mark ended): which samples are the same is not known.  Both
@@ -18,22 +18,22 @@ module HeapSample
   #   variance: at most var(later) + var(earlier).
   #
   # Rows of malloc are matched likewise. What is allocated is known exactly at the snapshot, whatever GCs found; so more
-  # blocks may be born with the earlier profile's own GC count, and of the rows with that birth it is not known which
-  # samples are the same. There, and of merged profiles, rows are matched by stack. The sampler counts the samples ever
-  # born at a stack, so that of the n0 samples in use earlier and the n1 later, at most
+  # blocks may be allocated with the earlier profile's own GC count, and of the rows with that count it is not known which
+  # samples are the same. There, and in merged profiles, rows are matched by stack. The sampler counts all samples ever
+  # allocated at a stack. Of the n0 samples live earlier and the n1 live later, at most
   #
-  #   born = ever1 - ever0,    died = born - (n1 - n0)
+  #   allocated = ever1 - ever0,    freed = allocated - (n1 - n0)
   #
-  # are not common (less those born since with a later GC count, which are known). Neither can exceed its side: born <=
-  # n1, died <= n0 (what was born and died in between is in no total). Gained and lost are both estimates less a common
-  # part, that of the n1 - born samples that stayed, at the smaller of the two means a sample; so gained - lost is the
+  # are not common (less samples allocated since with a later GC count, which are known). Neither can exceed its side:
+  # allocated <= n1, freed <= n0 (memory that was allocated and freed in between is in no total). Gained and lost are both
+  # estimates less a common part: the n1 - allocated samples that stayed, at the smaller of the two means; so gained - lost is the
   # difference of the two estimates whatever the sizes (malloc's are weighted by the mean size of a stack's samples, so
   # one more may change what the others stand for), and a row in which nothing happened adds no error, be it 100 MB.
   #
   # An interval that moves (<tt>interval=auto</tt>) changes no survivor's weight. Where the sampler had too many samples
   # and thinned them in between, the others' weights did, and in two processes or sessions no sample is common: rows are
-  # not matched and the variances of both sides add. Growth#matched? tells. Slots and malloc have intervals of their
-  # own. If one of the two profiles has no malloc the other's is left out: Growth#malloc_left_out? tells.
+  # not matched and the variances of both sides add. See Growth#matched?. Slots and malloc have intervals of their
+  # own. If one of the two profiles has no malloc, malloc is left out: see Growth#malloc_left_out?.
   class Diff
     # Raises ArgumentError unless both are profiles, +earlier+ the earlier one if they are of one process.
     def initialize(later, earlier)
@@ -58,14 +58,14 @@ module HeapSample
       Growth.new(@later, @earlier, rows, matched: matched, malloc_left_out: left_out)
     end
 
-    # Was a row of malloc born :before GC number +gc+, :at it, or :since? nil of one of totals.
+    # Was a row of malloc allocated :before GC number +gc+, :at it, or :since? nil of a row of totals.
     def self.side(row, gc) # :nodoc:
       birth = row.birth_gc
       birth && %i[before at since][(birth <=> gc) + 1]
     end
 
     # Rows of malloc by stack, equal for equal stacks of profiles with one +interner+. If they are only some of +all+,
-    # births are those of all less the living that were born after GC number +known_from+.
+    # allocations are all allocations, less the live ones from after GC number +known_from+.
     def self.held(rows, interner, all = nil, known_from: nil) # :nodoc:
       held = rows.each_with_object({}) do |row, held|
         (held[identity(row, interner)] ||= Held.new(row, Estimate.new, 0)).add(row)
@@ -84,7 +84,7 @@ module HeapSample
       row.profile.stacks.identity(row.columns[Columns::STACK], interner)
     end
 
-    # How many samples of what is in use now must have been in use before.
+    # How many samples that are live now must have been live before.
     def self.stayed(now, was) # :nodoc:
       change = now.inuse.samples - was.inuse.samples
       now.inuse.samples - (now.ever - was.ever).clamp([change, 0].max, now.inuse.samples)
@@ -128,7 +128,7 @@ module HeapSample
       end
     end
 
-    # What a stack holds of malloc: several rows if its native frames differ in what no frame tells.
+    # The malloc memory of a stack: several rows if its native frames differ in what no frame shows.
     Held = Struct.new(:row, :inuse, :ever) do
       def add(row)
         inuse.add(row.inuse)
@@ -136,7 +136,7 @@ module HeapSample
       end
     end
 
-    # +later+ and +earlier+: all rows, by which births are counted, if those given are not all.
+    # +later+ and +earlier+: all rows, from which allocations are counted, if those given are not all.
     def matched_malloc(rows, rows_before, later: nil, earlier: nil)
       interner = {}
       before = Diff.held(rows_before, interner, earlier)

@@ -31,7 +31,7 @@ module HeapSample
 
     private
 
-    # Bytes that were young before, by what tells rows apart.
+    # Bytes that were young before, by the identity of a row.
     def young(earlier)
       return {} unless @since
 
@@ -40,8 +40,8 @@ module HeapSample
       end
     end
 
-    # Of what no mark has seen yet: born before is not come, born since is; of what was born in between two GCs, what
-    # was not there before.
+    # Growth of memory that no mark has seen yet: memory allocated before does not count, memory allocated since does; of
+    # memory allocated between the same two GCs, what was not there before.
     def came_young(row)
       space = row.columns[Columns::YOUNG_SPACE]
       return space if @since.nil? || row.birth_gc.nil? || row.birth_gc > @since

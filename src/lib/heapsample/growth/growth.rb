@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What grew between two profiles, in bytes of heap slots in use and of what malloc gave.
+  # What grew between two profiles, in bytes of live heap slots and of malloc memory.
   #
   #   growth = later - earlier
   #   puts growth.report
@@ -58,8 +58,8 @@ module HeapSample
     # call-seq:
     #   groups(by, kind: :both) -> Array of GrowthGroup
     #
-    # The rows summed +by+ :line, :app, :method, :file, :class, :type, :gem, :function or :library; +kind+: those of
-    # :slots, of :malloc, or :both.
+    # The rows summed +by+ :line, :app, :method, :file, :class, :type, :gem, :function or :library; +kind+: :slots,
+    # :malloc, or :both.
     def groups(by, kind: :both)
       wanted = Groups.wanted(kind)
       keys = [later, earlier].to_h { |profile| [profile, Keys.new(profile, by)] }.compare_by_identity
@@ -76,16 +76,16 @@ module HeapSample
     #
     # Which of +groups+ (see #groups) changed: a Hash from each to :grown, :shrunk or :noise, which is no more than
     # sampling explains. As many are tested at once, of those called grown or shrunk 5% may be noise, on average; see
-    # Statistics.discoveries. Those of fewer samples than can tell are noise, and do not count as tested.
+    # Statistics.discoveries. Groups with too few samples are noise, and do not count as tested.
     def changes(groups)
-      tested = groups.select { |group| group.samples >= TELLING || group.exact? }
+      tested = groups.select { |group| group.samples >= ENOUGH || group.exact? }
       found = tested.zip(Statistics.discoveries(tested.map(&:p_value))).to_h.compare_by_identity
       groups.to_h { |group| [group, found[group] ? (group.space > 0 ? :grown : :shrunk) : :noise] }.compare_by_identity
     end
 
     # So many samples, all on one side, are the fewest whose interval excludes 0.
-    TELLING = 5
-    private_constant :TELLING
+    ENOUGH = 5
+    private_constant :ENOUGH
 
     # The sum of all rows, a GrowthGroup.
     def total

@@ -5,7 +5,7 @@ module HeapSample
   class GrowthReport
     include Analysis
 
-    # Rows of the tables beside what grew.
+    # Rows of the tables other than the table of growth.
     OTHERS = 5
 
     CHANGES = %i[grown shrunk noise].freeze
@@ -53,8 +53,8 @@ module HeapSample
       came_by.application(group.key) if Top::APPLICATION.include?(@by)
     end
 
-    # Who keeps most of what a group gained: a NearestHolder::Answer; nil if no walk looked for it when the later
-    # profile was taken.
+    # What retains most of what a group gained: a NearestHolder::Answer; nil if the later profile has no heap
+    # walk.
     def holder(group)
       return unless (nearest = growth.later.nearest_holder)
 
@@ -64,7 +64,7 @@ module HeapSample
       nearest.of_rows(@later_rows.fetch(group.key, [])) { |row, estimate| @grown.part(row, estimate) }
     end
 
-    # The GrowthGroup that grew most and is code of the program; else the one that grew most, nil if nothing grew.
+    # The GrowthGroup that grew most and is code of the program; else the group that grew most; nil if nothing grew.
     def largest = tables[:grown].find { |group| !Keys.machinery?(group.key) } || tables[:grown].first
 
     # Of which there are more: an Array of :threads and :fibers.
@@ -82,7 +82,7 @@ module HeapSample
       end
     end
 
-    # What the process grew in: an AccountGrowth; nil if the profiles do not tell, or are filtered.
+    # What the process grew in: an AccountGrowth; nil if the profiles have no account, or are filtered.
     def account_growth
       return unless account?
 

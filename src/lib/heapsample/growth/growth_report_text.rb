@@ -104,7 +104,7 @@ module HeapSample
       @layout.stacks? ? StackText.section(shown.each_with_index.map { |group, index| [index + 1, @report.came_by.frames(group.key)] }, @layout) : []
     end
 
-    # Has one of them memory that nobody has touched?
+    # Has one of them memory that was never touched?
     def untouched?(groups) = groups.any?(&:untouched?)
 
     def cells(group, index, resident)
@@ -115,7 +115,7 @@ module HeapSample
       ]
     end
 
-    # Bytes and their interval. Without samples on either side the profiles do not tell their errors.
+    # Bytes and their interval. Without samples on either side the errors are not known.
     def figure(net)
       return @layout.figure(net.space, net.space_interval, sign: true) unless net.exact? || net.samples.zero?
 
@@ -146,7 +146,7 @@ module HeapSample
       @layout.sentence("The largest growth: #{@layout.subject(group.key)} #{amount(group)}#{memory}#{mostly}.#{retained_by(group)}#{AwaitsMajor.of_row(group.awaiting, group.gained.space)}")
     end
 
-    # Who keeps it, by a walk.
+    # What retains it, by a heap walk.
     def retained_by(group)
       holder = @report.holder(group) or return ""
       return "" if holder.share < LineHolders::SHARE_LEAST

@@ -1,26 +1,25 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Three profiles: what came after the first, was in use in the second, and still is in the third. What a request or a
-  # GC cycle holds for a while is gone by then, and what was there from the start does not count; what is left is
-  # retained.
+  # Three profiles: memory allocated after the first that is live in the second and in the third. What a request or a
+  # GC cycle holds for a while is freed by then, and memory from the start does not count. The rest is retained.
   #
   #   puts HeapSample::Retained.new(first, second, third)
   #
-  # Within one process the GC of birth tells when an object or a block of the third came, so that nothing is subtracted,
-  # and the error is that of what is told:
+  # Within one process the GC count of the allocation (+birth_gc+) shows when an object or a block of the third profile was
+  # allocated. So nothing is subtracted, and there is only the error of the result:
   #
-  # - born in a later GC than the first profile's and an earlier one than the
-  #   second's: it came between them, and since it is in use it was in the second;
-  # - born in the very GC of one of the two: what was in use in the first is taken
-  #   off, and no more counts than was in use in the second.
+  # - allocated at a later GC than the first profile and an earlier one than the
+  #   second: it is live, so it was live in the second, too;
+  # - allocated at the very GC of one of the two: memory that was live in the first is
+  #   subtracted, and at most the memory that was live in the second counts.
   #
-  # Where no GC ran between two of the profiles, births of blocks say nothing. Of what is in use at a stack in the third
-  # so much is retained as must be: what was in the second, less all that the second had from before the first (see Diff
-  # for how many that are). More may be: it is said to be a bound (#bound?), and has no interval.
+  # Where no GC ran between two of the profiles, the GC counts of blocks are equal. Then the least memory of a stack that
+  # must be retained counts: the memory of the second, less all memory of the second from before the first (see Diff for
+  # how much that is). More may be retained: the figure is a lower bound (#bound?), without an interval.
   #
-  # Of several processes nothing more can be said than what both of the later ones have more than the first: the smaller
-  # one less the first's, errors of both added.
+  # For several processes, only what both later profiles have more than the first counts: the smaller one less the first,
+  # with both errors added.
   class Retained
     include Enumerable
     include Analysis
@@ -28,10 +27,10 @@ module HeapSample
     # What one line, class, … retains.
     class Entry
       attr_reader :key
-      # HeapSample::Estimates: what is retained, and what came between the first two profiles and was in use in the
+      # HeapSample::Estimates: what is retained, and what was allocated between the first two profiles and live in the
       # second. Of several processes +stayed+ has the smaller of the later two totals, and #less the first's.
       attr_reader :stayed, :came, :less
-      # Bytes of what is retained that no major GC has looked at.
+      # Bytes of the retained memory that no major GC has examined.
       attr_reader :awaiting
 
       def initialize(key) # :nodoc:
@@ -105,7 +104,7 @@ module HeapSample
       def to_h
         {**(key ? Analysis.key(key) : {}), bytes: value, bytes_interval: interval, lower_bound: (true if bound?),
          awaits_major_gc_bytes: (awaiting unless @compared), samples: samples, weak: weak?,
-         came: came.to_h, objects: (stayed.objects unless @compared), still_in_use_share: share, still_in_use_share_interval: share_interval,
+         came: came.to_h, objects: (stayed.objects unless @compared), still_live_share: share, still_live_share_interval: share_interval,
          first: (less.to_h if @compared), classes: (classes.first(Analysis::BRIEF).map { |name, bytes| {class: name, bytes: bytes} } if key && !@compared)}.compact
       end
 
@@ -165,7 +164,7 @@ module HeapSample
       }.compact
     end
 
-    # Did a GC run between each two? Else births tell nothing of which blocks came when.
+    # Did a GC run between each two? If not, it is not known which blocks were allocated when.
     def gcs_between? = @profiles.map { |profile| profile.info.gc_count }.uniq.size == 3
 
     # Is malloc left out? Within one process numbers of samples are compared, which must stand for as much.
@@ -232,7 +231,7 @@ module HeapSample
       gcs_between? ? retain_by_gc(true) : retain_malloc
     end
 
-    # Of malloc or of slots. Births at the GC of one of the first two profiles are matched row by row.
+    # Of malloc or of slots. Allocations at the GC of one of the first two profiles are matched row by row.
     def retain_by_gc(malloc)
       at_first, at_second = @profiles.first(2).map { |profile| profile.info.gc_count }
       interner = {}

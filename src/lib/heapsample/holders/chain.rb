@@ -15,7 +15,7 @@ module HeapSample
 
     # Edges that are one step, and how often they come one after the other.
     Step = Struct.new(:edges, :repeats) do
-      # What tells steps apart: a list is the same list however long it is.
+      # What distinguishes steps: a list is the same list however long it is.
       def key = (@key ||= edges.map(&:key))
       def first = edges.first
       def root? = first.root?
@@ -64,8 +64,8 @@ module HeapSample
       (0...edges.size).to_a.reverse.find { |at| edges[at].kind == "constant" ? false : edges[at].written? || (edges[at].entry? && at > 0 && edges[at - 1].kind == "constant") }
     end
 
-    # Without collections, and without a constant before a variable of that class or module.  That memory is shared is told: who
-    # keeps a part of it keeps all.
+    # Without collections, and without a constant before a variable of that class or module.  Edges of
+    # shared memory stay, because what retains a part of it retains all.
     def short(edges)
       edges = edges.reject { |edge| edge.passed_through? && edge.kind != "shared" }
       edges.reject.with_index { |edge, at| edge.names_owner_of?(edges[at + 1]) }

@@ -17,7 +17,7 @@ module HeapSample
     # Those that somebody wrote: there is one of the first, and as many of the others as there are objects.
     SINGLE = %w[constant cvar gvar thread_local fiber_local address].freeze
     WRITTEN = [*SINGLE, "ivar", "member", "local"].freeze
-    # Collections of anything, which say nothing of who keeps: who reads wants to know whose they are.
+    # Collections of anything. They do not show what retains memory: the reader wants to know whose collections they are.
     GENERIC = /\A(?:Array|Hash|Set|SortedSet|Thread::(?:Sized)?Queue|Concurrent::(?:Array|Hash|Map|Set)|\(hidden T_(?:ARRAY|HASH)\))\z/
     # Caches whose limit is in no instance variable of their own.
     BOUNDED = %w[Moneta::Adapters::LRUHash].freeze
@@ -27,7 +27,7 @@ module HeapSample
     CLASS_VARIABLE = /\A(@\S+) of (?:class|module) /
     VARIABLE_OF_CLASS = /\A@\S+ of ((?:class|module) .+)\z/m
     METHOD_OF_CLASS = /\Amethod \S+ of ((?:singleton )?(?:class|module) .+)\z/m
-    # So many of a family are told as one.
+    # So many edges of a family are shown as one.
     FAMILY_LEAST = 10
     # To a TracePoint that somebody has enabled, for all code or for some.
     ENABLED = /\Aenabled TracePoint of /
@@ -63,7 +63,7 @@ module HeapSample
     def root? = kind == ROOT
     # Is it from a collection to what is in it, or within a collection of anything?
     def entry? = ENTRIES.include?(kind) || generic?
-    # Does it say nothing of who keeps?  The short form passes through such an edge.
+    # Does it not show what retains memory?  The short form passes through such an edge.
     def passed_through? = PLUMBING.include?(kind) || generic? || RUNNING.include?(name)
     # Is it the constant of a class or module, whose variable the edge +other+ is?
     def names_owner_of?(other) = kind == "constant" && !other.nil? && ["class #{name}", "module #{name}"].include?(other.owner)
@@ -78,7 +78,7 @@ module HeapSample
     # Has a collection of anything it?
     def generic? = !root? && GENERIC.match?(owner.to_s)
 
-    # The class of the object that has it; nil where its name tells none.
+    # The class of the object that has it; nil where its name has none.
     def owner = (name[OWNER, 1] unless root?)
 
     # What it has in common with edges that differ from it in a class alone, or in the name of a method: `@columns of class User` and
@@ -127,7 +127,7 @@ module HeapSample
 
     def hash = key.hash
 
-    # What tells edges apart, however often they are repeated, and however many entries there are.
+    # What distinguishes edges, however often they are repeated, and however many entries there are.
     def key = (@key ||= [kind, name, path, line])
   end
 end

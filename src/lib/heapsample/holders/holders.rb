@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Who keeps what a profile found alive: for each row the ways by which its objects are reached from the roots of the
-  # heap, and how much of it by each.  A walk over the heap found them (GC.sample_profile(why: true)).
+  # What retains live memory: for each row the paths from the roots of the heap to its objects, and how much of the row
+  # each path retains.  A walk over the heap found them (GC.sample_profile(why: true)).
   #
   # The ways are a tree: a node is an Edge below its parent; node 0 is where all begin.
   class Holders
     include Enumerable
 
-    # So much of a +row+ (as Profile#table has it) is kept by the way that ends in +node+; +class_name+: of the objects, or of
-    # the object that the memory belongs to.
+    # The part of a +row+ (as Profile#table has it) that is retained by the path that ends in +node+; +class_name+: class of
+    # the objects, or of the object that the memory belongs to.
     Held = Struct.new(:row, :node, :class_name, :objects, :space, :variance) do
       def estimate = Holders.estimate(objects, space, variance)
     end
 
-    # An Estimate of objects that have about one size and one weight, which tell how many samples stand behind them.
+    # An Estimate of objects that have about one size and one weight. From these follows the number of samples.
     def self.estimate(objects, space, variance) # :nodoc:
       return Estimate.new if objects <= 0 || space <= 0
 

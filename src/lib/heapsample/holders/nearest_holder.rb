@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Of the references on a way the one to name when there is room for one: who keeps what is at its end.
+  # The reference to name where there is room for only one: what retains the object at the end of a path.
   #
   # That is the reference to the collection, or the list, in which the objects are: `Report::BADGES`, `@subscribers of
   # Notifier`.  But a thing that is kept often has collections of its own: of an order in `Shop::ORDERS` that has
@@ -34,11 +34,11 @@ module HeapSample
     # of what is known to be retained, and the samples, objects and bytes of that part; +owner+: the class of the objects by
     # which it is inferred, nil if it is not.
     Answer = Struct.new(:edge, :path, :share, :share_of_known, :samples, :objects, :space, :owner) do
-      # What is known of the root, where nobody wrote it: a Roots::Root, nil of others.
+      # What is known of a root of the VM: a Roots::Root; nil of roots that the program wrote.
       def root = Roots.of(path.first.name)
-      # Did somebody write what keeps it?
+      # Is the holder a reference that the program wrote?
       def named? = root.nil? || root.holder
-      # Is it known who keeps it?
+      # Is it known what retains it?
       def known? = !Roots.silent?(path.first.name)
 
       # Is it no more than a word on a C stack, which may be no reference?
@@ -93,8 +93,8 @@ module HeapSample
     # The largest of one row; nil if no holder is known.
     def of_row(row) = of_rows([row])
 
-    # The node whose edge is named for a way that ends in +node+: it or one above. +container+: the memory is that of the one
-    # object to which the way leads.
+    # The node whose edge is named for a path that ends in +node+: this node or one above. +container+: the memory belongs to
+    # the single object to which the path leads.
     def node(node, container: false)
       @ends[[node, container]] ||= begin
         way = @holders.nodes(node)

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What keeps GC.compact from moving objects, of those that hold free memory of heap pages: a walk tells it.  A page with one
-  # such object stays, however empty it is.
+  # What pins the objects that hold free memory of heap pages, so that GC.compact cannot move them: a heap walk finds it.  A page
+  # with one such object stays, however empty it is.
   module Pins
     # +name+ and +kind+ of the reference that pins, as an Edge has them; +path+ and +line+ where the code stands that has it;
-    # +class_name+ of the objects; +holder+: names of the references that keep what pins, the root first; +made+: the Place of
+    # +class_name+ of the objects; +holder+: names of the references that retain what pins, the root first; +made+: the Place of
     # the line that made the objects, or nil; +estimate+ of the free memory.
     Pin = Struct.new(:name, :kind, :path, :line, :class_name, :holder, :made, :estimate) do
       # In a few words, what it is that pins.
@@ -38,7 +38,7 @@ module HeapSample
     # Array of Pin, of what a profile says; the largest first.
     def of(values) = values.filter_map { |value| pin(value) }.sort_by.with_index { |pin, index| [-pin.estimate.space, index] }
 
-    # Those of one reference together, whatever lines made their objects; the line is that of most.
+    # Sums by reference, whatever lines allocated the objects; the line is the one with the most memory.
     def by_reference(pins)
       sums = pins.group_by { |pin| [pin.edge.key, pin.class_name, pin.holder] }.map do |_, same|
         most = same.max_by { |pin| pin.estimate.space }

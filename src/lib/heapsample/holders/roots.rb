@@ -4,9 +4,9 @@ module HeapSample
   # Categories of roots, where ways begin, that are not what a person looks for: what their names mean, and whether
   # something keeps what is below.
   module Roots
-    # +pattern+ of the name; a sentence; +keeps+: does it stand for a holder that somebody wrote?
+    # +pattern+ of the name; a sentence; +holder+: does it stand for a holder?
     Root = Struct.new(:pattern, :meaning, :holder) do
-      # Does it say who keeps what is below?
+      # Does it name what retains the memory below?
       def known? = !SILENT.include?(pattern)
     end
 
@@ -23,7 +23,7 @@ module HeapSample
 
     NOT_REACHED = "(not reached)"
 
-    # Those by which nobody knows who keeps it.
+    # Categories that do not show what retains memory.
     SILENT = KNOWN.map(&:pattern).select { |pattern| %w[(not\ reached) (not\ walked) (evicted)].any? { |name| pattern.match?(name) } }.freeze
 
     module_function

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Threads and fibers that can never wake: they wait, without a time limit, for an object that nobody else has.  A walk tells
-  # them: each place where some wait, what for, how many, and what they alone keep.  Fibers are those of a Fiber::Scheduler, which
-  # keeps them.
+  # Permanently blocked threads and fibers: they wait, without a time limit, for an object that nothing else refers to.  A heap
+  # walk finds them: each place where some wait, what for, how many, and what only they retain.  The fibers belong to a
+  # Fiber::Scheduler, which retains them.
   module StuckThreads
     # +what+: "waits for Thread::Queue"; +path+ and +line+ of the code that waits; "fiber waits for …" of fibers; +threads+: how many; +space+: bytes, about.
     Place = Struct.new(:what, :path, :line, :threads, :space) do
@@ -15,7 +15,7 @@ module HeapSample
 
     module_function
 
-    # Array of Place, of what a profile says; those that keep most first.
+    # Array of Place, of what a profile says; those that retain most first.
     def of(values)
       places = values.filter_map do |value|
         place = Place.new(*value.values_at("name", "path", "line", "threads", "space"))

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # The first and the last heap walk of a series, as profiles. A reference of one is that of the other which has the same names
-  # from the root on.
+  # The first and the last heap walk of a series, as profiles. A reference of one is the same as a reference of the other if all names
+  # from the root on are equal.
   class Walks
     # A smaller part of what was there is no sign that it was held so.
     SHARE_LEAST = 1 / 3.0

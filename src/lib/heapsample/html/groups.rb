@@ -3,8 +3,8 @@
 
 module HeapSample
   # What rows of the page can be grouped by: Groups::BY, so that a column that the schema says may group is in the page's
-  # menu, too. Of each: its name; the column of the sheet that has the key (a text, or a frame of code); what tells frames of code
-  # apart; and whether rows of slots have no such key.
+  # menu, too. Of each: its name; the column of the sheet that has the key (a text, or a frame of code); the field that distinguishes
+  # frames of code; and whether rows of slots have no such key.
   module ViewGroups
     CODE = {line: %i[site line], app: %i[app line], method: %i[site method], file: %i[site file]}
     # Rows of slots have neither.

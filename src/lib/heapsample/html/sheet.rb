@@ -4,17 +4,17 @@ module HeapSample
   # The rows of one profile, or of the growth between two, as columns for the
   # HTML view.
   #
-  # Stacks are sorted root first, so that each is told by how many frames it
-  # keeps of the one before (+keep+) and by those that follow (+fresh+, how many,
+  # Stacks are sorted root first. So a stack is written as the number of frames that it
+  # shares with the stack before (+keep+), and the frames that follow (+fresh+, how many,
   # and +frames+); rows come in the order of their stacks, which are counted from
   # 0, the empty one.
   class ViewSheet
     SIDES = %i[gained lost].freeze
     # Columns of the schema that rows of all kinds have, but for the thread, which the page has no use for, and the
     # labels, of which each has a column of its own.
-    # +stack+ is the distance to that of the row before; +birth_gc+, as all that may be missing, is counted from 1: 0 is none.
+    # +stack+ is the distance to the stack of the row before. +birth_gc+ and other values that may be missing are counted from 1: 0 is none.
     OWN = Columns::ALL.reject { |column| column.sum? || column.merge == :drop || column.name == :label_set }.freeze
-    # What is worked out of a row beside them: two texts, and the frames (of Groups::BY the :line and the
+    # What is computed from a row in addition: two texts, and the frames (of Groups::BY the :line and the
     # :app), which are counted from 1 as well.
     DERIVED = %i[function gem site app].freeze
     SHARED = [*OWN.map(&:name), *DERIVED].freeze
@@ -38,7 +38,7 @@ module HeapSample
     def self.whole(column, numbers) = WHOLE.include?(column.name) ? numbers.map(&:round) : numbers
     private_class_method :whole
 
-    # Who keeps most of each row, a text; 0 of what nobody is known to keep.
+    # What retains most of each row, a text; 0 where no holder is known.
     def self.holders(profile, frames, order)
       order.map { |index| profile.nearest_holder.of_row(profile.table[index])&.then { |answer| frames.text(frames.layout.holder(answer)) } || 0 }
     end
@@ -82,7 +82,7 @@ module HeapSample
       order
     end
 
-    # What the page is told of the rows of one profile.
+    # What the page gets of the rows of one profile.
     class Source
       def initialize(profile, frames, labels)
         @profile = profile

@@ -21,7 +21,7 @@ module HeapSample
       @title || (subject.is_a?(Growth) ? of_growth(subject.earlier.info, subject.later.info) : of_profile(subject.info))
     end
 
-    # "process 4711 at 2026-01-01 00:05:00 UTC", as far as a profile tells them.
+    # "process 4711 at 2026-01-01 00:05:00 UTC", without what the profile does not have.
     def moment(profile)
       "#{place(profile.info)}#{" UTC" if profile.info.taken}"
     end

@@ -2,7 +2,7 @@
 
 module HeapSample
   # Profiles as one HTML page that needs nothing else: a diagnosis if there is one, flame
-  # graph, table, what is in use by age, and where the memory of the process is.
+  # graph, table, live memory by age, and where the memory of the process is.
   #
   #   HeapSample::View.new(profile).save("heap.html")
   #   HeapSample::View.new([monday, tuesday, friday]).save("heap.html")   # with the growth
@@ -30,13 +30,13 @@ module HeapSample
     #   View.new(growth, …) -> view
     #   View.new(series, …) -> view
     #
-    # A +series+ is a Series, of which three profiles at most are read beside the
-    # last, or an Array of profiles in the order of time: the page shows the last
-    # one, its growth since the first, the middle one and the one before it, and the
-    # account of the process over all.  Paths below +root+ are shortened; +title+ is
-    # that of the page; +template+ a file in place of the one that is installed.
+    # A +series+ is a Series, of which at most three profiles are read in addition to
+    # the last, or an Array of profiles in the order of time. The page shows the last
+    # profile, its growth since the first, the middle and the previous one, and the
+    # account of the process over all.  Paths below +root+ are shortened; +title+ is the
+    # title of the page; +template+ replaces the installed file.
     # +diagnosis+ is what the page opens with: nil, a Diagnosis, or its text, whose sentences have paths below its root;
-    # +opens+ the value that the graph and the table show at first: :kept, who keeps what (if the profile tells), or nil.
+    # +opens+ the value that the graph and the table show at first: :kept, what retains memory (if the profile has a heap walk), or nil.
     # +others+: further Series that the reader can choose, each with the number of its process in the diagnosis; the page has
     # the first ones, and a process of another deploy is a base too.
     # Raises ArgumentError if there is no profile, or a base was taken after the last.

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Who keeps what, in the form in which the page has rows: ways from the roots are its stacks, references its frames, so
-  # that the graph and the table of code show them, too; the innermost frame is the object, by its class.
+  # What retains memory, as rows of the page: paths from the roots are stacks, and references are frames. So the graph and
+  # the table of code show them, too; the innermost frame is the object, by its class.
   #
   # A row is a part of a row of the profile: what of it is reached by one way.  Its line is the reference that NearestHolder
   # names, and collections of anything are folded as frames of gems are.
@@ -35,7 +35,7 @@ module HeapSample
       end
     end
 
-    # The reference that is named for who keeps it.
+    # The reference that is named as the holder.
     def site(handle)
       node = @profile.nearest_holder.node(handle < @holders.size ? handle : @nodes[handle * 2])
       @frame_of[node] unless node.zero?
@@ -58,7 +58,7 @@ module HeapSample
       [fields, nodes]
     end
 
-    # A node below that of a way, for the objects of a class.
+    # A node below the end of a path, for the objects of a class.
     def end_of(held)
       (@ends ||= {})[[held.node, held.class_name]] ||= begin
         @nodes.push(held.node, @class_of.fetch(held.class_name))

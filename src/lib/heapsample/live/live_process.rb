@@ -11,8 +11,8 @@ module HeapSample
   #   process.memory[:account][:rss]
   #
   # A process that was started with no setting opens its socket when it gets a signal; it is sent only where /proc says that
-  # it is handled.  Whoever asks is the process's user, or root.  A process in a container is asked from outside of it by its
-  # process id there, as root.
+  # it is handled.  The caller must be the user of the process, or root.  Root can ask a process in a container from outside, by the
+  # process id outside.
   class LiveProcess
     Refused = LiveSocket::Refused
     # The same number in each libc: SIGRTMIN is not.
@@ -24,7 +24,7 @@ module HeapSample
     # Inspects processes: tests have another.
     PROC = "/proc"
 
-    # The one that +text+ names: a process id, or the path of a socket; nil if it names none.
+    # The process that +text+ names: a process id, or the path of a socket; nil if it names none.
     def self.named(text)
       return new(text.to_i) if text.match?(/\A[1-9]\d{0,9}\z/) && !File.exist?(text)
 
@@ -71,7 +71,7 @@ module HeapSample
     def listens? = !listening.nil?
 
     # What the kernel knows of it, without asking it: process_id, parent_id, title, sampling (nil), foreign (does it belong to
-    # another user, who alone may ask it, beside root?), and an Account of its RSS and threads.
+    # another user? Then only that user and root may ask it), and an Account of its RSS and threads.
     def outline
       fields = status.scan(/^(PPid|VmRSS|Threads):\s*(\d+)/).to_h.transform_values(&:to_i)
       raise Refused, "#{name}: the process has ended" if fields.empty?
@@ -80,7 +80,7 @@ module HeapSample
       {process_id: pid, parent_id: fields["PPid"], title: title, sampling: nil, foreign: foreign?, account: account, account_at_start: nil}
     end
 
-    # What it says of itself: process_id, parent_id, title, directory, host, deploy, ruby, sampling, interval,
+    # What the process reports: process_id, parent_id, title, directory, host, deploy, ruby, sampling, interval,
     # interval_auto, every, malloc, and its Accounts of now and of when sampling started (nil where it does not sample): account, account_at_start.
     def hello = ask("hello")
 
@@ -103,7 +103,7 @@ module HeapSample
     # Waits until the process ends.  true: it ended normally; false: it was killed, or called exit! or exec(2).  See LiveSocket#wait_for_end.
     def wait_for_end = through_socket(&:wait_for_end)
 
-    # Starts to sample, or changes settings; they are those of RUBY_HEAP_SAMPLE. Returns what #hello says afterwards.
+    # Starts to sample, or changes settings, the same as in RUBY_HEAP_SAMPLE. Returns what #hello says afterwards.
     def start(**settings) = ask("start", **settings)
 
     # Changes settings. Returns what #hello says afterwards. Raises Refused where it does not sample.

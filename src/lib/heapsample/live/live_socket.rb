@@ -27,7 +27,7 @@ module HeapSample
     BYE = "bye"
     PIECE = 1 << 16
     SENTENCE_MOST = 1000
-    # Whoever has not answered by then may be stopped.
+    # A process that has not answered by then may be stopped.
     LOOK_AFTER = 2
     # In a value these would end it, or the line.
     NOT_IN_A_VALUE = /[^!-$&-~]/n
@@ -118,7 +118,7 @@ module HeapSample
       "/proc/self/fd/#{@folder.fileno}/#{File.basename(path)}"
     end
 
-    # In /tmp anybody may listen; the kernel knows who does.
+    # In /tmp any user may listen; the kernel reports which process does.
     def check_owner(socket)
       listener, = socket.getsockopt(:SOCKET, :PEERCRED).unpack("iII")
       refuse("another process (#{listener}) listens at its address, #{path}") if @pid && listener != @pid && listener != 0

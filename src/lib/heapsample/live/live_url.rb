@@ -18,11 +18,11 @@ module HeapSample
     REDIRECTS = 3
     OPENS_WITHIN = 5
 
-    # Go's pages, which stand beside that of the memory.
+    # Go's pages, in the same folder as the page of the memory.
     PAGES = %r{/debug/pprof/(?:heap|allocs)?\z}
     MEMORY = "/memory"
 
-    # The one that +text+ names, or nil.
+    # The URL that +text+ names, or nil.
     def self.named(text)
       new(text) if text.match?(%r{\Ahttps?://}i)
     end
@@ -67,7 +67,7 @@ module HeapSample
       uri
     end
 
-    # Beside the page of the profile, of the same process.
+    # In the same folder as the page of the profile, of the same process.
     def memory_page
       uri = @uri.dup
       uri.path = INDEX.match?(uri.path) ? MEMORY : uri.path.sub(PAGES, MEMORY)

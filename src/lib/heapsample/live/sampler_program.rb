@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Is the program of a process a Ruby with the heap sampler?  The signal that opens its socket is sent to no other: what one means by
-  # it nobody knows, and a program may handle each signal that there is, as those of Go do.
+  # Is the program of a process a Ruby with the heap sampler?  The signal that opens its socket is sent to no other program:
+  # its meaning there is unknown, and a program may handle every signal, as Go programs do.
   #
   # The executable says so, or its libruby: the greeting of the protocol stands in it.  Both are files that another user may
   # have made: only plain files are opened, without waiting, and no more is read of them than a Ruby has.
@@ -22,7 +22,7 @@ module HeapSample
       # call-seq:
       #   SamplerProgram.of?(folder) -> true, false or nil
       #
-      # +folder+: that of the process in /proc.  nil: this user may not look.
+      # +folder+: the folder of the process in /proc.  nil: this user may not look.
       def of?(folder)
         user = File.stat(folder).uid
         marked?("#{folder}/exe", user) || libraries(folder).any? { |path| marked?(path, user) }

@@ -24,7 +24,7 @@ module HeapSample
     # call-seq:
     #   take(label, path, line) -> Integer
     #
-    # The address of one more frame; where another frame has it, that of the next hash.
+    # The address of one more frame; where another frame has it, the address of the next hash.
     def take(label, path, line)
       hash = @hashes[[label, path]] ||= add("\0#{path}", add(label, 0)) % FUNCTIONS
       offset = hash * LINES + line % LINES

@@ -65,7 +65,7 @@ module HeapSample
     SPACE = "space"
     # What a column is where a file does not have it: these follow a sample's values.
     ABSENT = Columns::ALL.map(&:absent).uniq.freeze
-    # Labels of a sample, ours and those of other programs, and where they are in its row.
+    # Labels of a sample, of our format and of other programs, and where they are in its row.
     LABEL_COLUMNS = [*Columns::LABELS, *Columns::ALL.select { |column| column.text? && column.field && column.aliases.any? }].freeze
     LABEL_INDEXES = LABEL_COLUMNS.map(&:index).freeze
     # Fields of Row: their places in a row; and a row without any.
@@ -459,8 +459,8 @@ module HeapSample
       [label, path, @texts[path].start_with?("/") ? path : 0, line.clamp(0, LINE_MAX), 0]
     end
 
-    # Rows of a file of ours.  Many are equal but for their birth, which is their first field: each kind is decoded once, into
-    # the row that others are copies of.
+    # Rows of a file of ours.  Many differ only in birth_gc, their first field: each kind is decoded once, and
+    # the other rows are copies of it.
     def read_rows(stacks)
       read_references
       templates = Hash.new { |known, fields| known[fields] = template(fields) }
@@ -495,7 +495,7 @@ module HeapSample
 
     BIRTH_TAG = Columns::ALL[Columns::BIRTH_GC].field << 3 | Protobuf::VARINT
 
-    # The GC of birth of a row that has one, and where the other fields start.
+    # The birth_gc of a row that has one, and where the other fields start.
     def birth_at(start, stop)
       return [nil, start] unless start < stop && @data.getbyte(start) == BIRTH_TAG
 

@@ -216,7 +216,7 @@ module HeapSample
       end
     end
 
-    # Its id is past those of the others, as the sampler has it.
+    # Its id is above all others, as in the sampler.
     def no_stack
       @no_stack ||= begin
         id = @stacks.frame_count + 1

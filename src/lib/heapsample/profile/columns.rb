@@ -25,7 +25,7 @@ module HeapSample
         end
       end
 
-      # Bytes, a part of those of +inuse+, and their variance.
+      # Bytes, a part of the bytes of +inuse+, and their variance.
       def share(name, field)
         sum(name, field)
         sum(:"#{name}_variance", field + 1)
@@ -34,7 +34,7 @@ module HeapSample
       def sum(name, field, **options) = column(name, :sum, merge: :add, field: field, **options)
     end
 
-    # What tells rows apart.
+    # The identity of a row.
     column :stack, :stack, merge: :same
     column :class, :text, merge: :same, group: true, label: "class", aliases: ["allocation class"]
     column :type, :text, merge: :same, group: true, field: 3, aliases: ["ruby vm type"]
@@ -42,7 +42,7 @@ module HeapSample
     column :slot_size, :number, merge: :same, field: 4
     # Serial of the thread that allocated; 0 of several.
     column :thread, :number, merge: :drop, field: 2
-    # The GC count when the objects were born; nil if the row has totals only.
+    # The GC count when the objects were allocated; nil if the row has totals only.
     column :birth_gc, :number, merge: :age, field: 1, absent: nil
     # Base name of the file whose code called malloc; "" if it is not known, or the row is of slots.
     column :library, :text, merge: :same, group: true, label: "library"
@@ -54,23 +54,23 @@ module HeapSample
     # Objects that the last completed mark found alive; blocks that are allocated now.
     estimate :inuse, 5, values: {objects: "inuse_objects", space: "inuse_space"},
                         aliases: {objects: %w[heap-live-samples inuse-objects objects], space: %w[heap-live-size heap-space inuse-space space]}
-    # Objects born since that mark.
+    # Objects allocated since that mark.
     estimate :young, 9
-    # Everything born since sampling started.
+    # Everything allocated since sampling started.
     estimate :alloc, 13, values: {objects: "alloc_objects", space: "alloc_space"}, aliases: {objects: %w[alloc-samples], space: %w[alloc-space]}
-    # Of these, what was found dead, or freed.
+    # Of these, what was freed.
     estimate :dead, 17
-    # GCs survived by the dead, summed over objects.
+    # GCs that freed objects had survived, summed over objects.
     sum :dead_gcs, 21
-    # Bytes of the slots in use with what their objects hold outside; 0 unless asked for.
+    # Bytes of live slots with what their objects hold outside; 0 unless asked for.
     sum :memsize, 22
-    # Bytes of what is in use that the kernel has in memory; where a file does not have it, all of it.
+    # Bytes of live memory that are resident; where a file does not have the figure, all of it.
     sum :resident, 23, absent: :inuse_space
-    # Free bytes of heap pages, in equal parts to the objects in use on each, see HeapPages; and
+    # Free bytes of heap pages, in equal parts to the live objects of each page, see HeapPages; and
     # that part of it which objects hold that GC.compact must not move.
     share :holds_free, 24
     sum :holds_free_pinned, 26
-    # Of a forked process: bytes of the slots in use on memory that it had from its parent and shares with
+    # Of a forked process: bytes of live slots in memory that it had from its parent and shares with
     # no process any more, and that part of them which was allocated since the fork.
     share :unshared, 27
     sum :unshared_born, 29
@@ -109,13 +109,13 @@ module HeapSample
       (space.to_f * space * (objects / samples.to_f - 1) / objects).round
     end
 
-    # Columns that are another's where nothing tells them.
+    # Columns that are copies of another column where a row does not have them.
     COPIES = ALL.select { |column| column.absent.is_a?(Symbol) }.to_h { |column| [column.index, ALL.index { |other| other.name == column.absent }] }.freeze
 
     # call-seq:
     #   Columns.row(class: 3, inuse_space: 40.0, …) -> Array
     #
-    # A row of what is given, and of what a column is where nothing tells it.
+    # A row of the given values, with defaults for the others.
     def self.row(**values)
       unknown = values.keys - ALL.map(&:name)
       raise ArgumentError, "a row has no #{unknown.join(", ")}" unless unknown.empty?
@@ -123,7 +123,7 @@ module HeapSample
       with_copies(ALL.map { |column| values.fetch(column.name, column.absent) })
     end
 
-    # A row in which a column that nothing told is still the name of the one that it is then.
+    # Fills in the copies: where a column has no value, it holds the name of the column to copy.
     def self.with_copies(row) # :nodoc:
       COPIES.each { |at, from| row[at] = row[from] if row[at].is_a?(Symbol) }
       row

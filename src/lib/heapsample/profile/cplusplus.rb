@@ -8,7 +8,7 @@ module HeapSample
     SYMBOL = /\A_Z[\w.$]+\z/
     # What a compiler adds to a symbol: ".part.0", ".cold".
     SUFFIX = /\.[\w.]+\z/
-    # Longer symbols are templates that nobody reads.
+    # Longer symbols are templates that are too long to read.
     LONGEST = 2000
     # References to an earlier part of the symbol.  Each can be of a part with references: the name doubles and doubles, so
     # that with forty of them it has gigabytes.

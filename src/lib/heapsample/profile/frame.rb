@@ -13,9 +13,9 @@ module HeapSample
 
     # As MRI prints it, with its class: "block in Foo#bar".
     attr_reader :label
-    # As it was loaded; of a frame of a C method, that of its caller.
+    # The path as it was loaded; of a frame of a C method, the path of its caller.
     attr_reader :path
-    # The full path, or nil (eval, or a file that does not tell).
+    # The full path, or nil (eval, or a file without it).
     attr_reader :absolute_path
     # 0 if there is none.
     attr_reader :lineno
@@ -45,7 +45,7 @@ module HeapSample
       GemName.base(path) if native?
     end
 
-    # The path that tells most: what a file keeps.
+    # The most exact path, as in a file.
     def full_path
       absolute_path || path
     end

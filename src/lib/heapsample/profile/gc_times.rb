@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # When the GCs of a process began: so that what a row says about births (Row#birth_gc) has a time.
+  # When the GCs of a process began: so that the GC count of an allocation (Row#birth_gc) has a time.
   #
   # A process may have had a million GCs.  A profile has the newest of them, and of the older ones so many that
-  # two beside each other are no further apart than a sixtieth of the time that they cover, unless there was no
+  # two neighbours are no further apart than a sixtieth of the time that they cover, unless there was no
   # GC between them.
   class GCTimes
     include Enumerable
@@ -52,9 +52,9 @@ module HeapSample
     def size = @begun.size
 
     # call-seq:
-    #   born(gc) -> [time or nil, time or nil]
+    #   allocated_at(gc) -> [time or nil, time or nil]
     #
-    # Between which times something was born when the GC count was +gc+.  The first is nil if that was before
+    # Between which times objects were allocated when the GC count was +gc+.  The first is nil if that was before
     # the first GC that is known, the second if it was after the last.
     #
     #   earliest, latest = profile.info.gc_times.allocated_at(row.birth_gc)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Whose code a file is, told by its path: a gem's, Ruby's own, or the
+  # Whose code a file is, by its path: a gem's, Ruby's own, or the
   # application's.
   #
   #   GemName.of("/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.7/lib/rack.rb")   #=> "rack-3.1.7"
@@ -20,9 +20,9 @@ module HeapSample
     # A gem's shared libraries, where RubyGems keeps a copy of them.
     EXTENSION = %r{/extensions/[^/]+/[^/]+/(?=[^/]+/.)([^/]+-(?:\d[^/]*|\h{7,}))/.}
     # Ruby's library in any prefix, with what distributions and `gem update
-    # --system` put beside it; and what is compiled into Ruby.
+    # --system` add to it; and what is compiled into Ruby.
     LIBRARY = %r{/lib(?:32|64)?/(?:[^/]+/)?ruby/(?:\d+\.\d+\.\d[^/]*|vendor_ruby|site_ruby)/|\A<internal:}
-    # What RubyGems and Bundler evaluate, which is nobody's program: descriptions of gems, and, outside of the
+    # What RubyGems and Bundler evaluate, which is not part of the program: descriptions of gems, and, outside of the
     # application, the files in bin that start a gem's program.
     DESCRIPTION = %r{\.gemspec\z|(?:\A|/)(?:Gemfile|gems\.rb)\z|/(?:vendor/bundle|\.bundle)/}
     START = %r{/bin/[^/.]+\z}

@@ -2,7 +2,7 @@
 
 module HeapSample
   # The labels of a row: for whom the program worked when its objects were allocated.  See
-  # GC::SampleProfile.with_labels; they say who allocated, not who keeps.
+  # GC::SampleProfile.with_labels; they show for whom memory was allocated, not what retains it.
   #
   # A row has them as one text, a line "name=value" for each in the order of the names: rows with
   # the same labels have the same text.
@@ -11,8 +11,8 @@ module HeapSample
     BY = /\Alabel:(.+)\z/m
     # The key of rows that have no such label.
     NONE = "(none)"
-    # The key of rows that were born when the sampler had no room for their labels, by which label
-    # ever; and that set's text.
+    # The key of rows that were allocated when the sampler had no room for their labels, whatever the
+    # label; and that set's text.
     OTHER = "(other)"
     OTHER_NAME = "labels"
     OTHER_TEXT = "#{OTHER_NAME}=#{OTHER}".freeze

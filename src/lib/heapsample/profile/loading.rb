@@ -2,8 +2,8 @@
 
 module HeapSample
   # Code that loads other code.  What a file takes to be compiled is made before its first line runs: the innermost
-  # frame is then a line of whoever answers `require` (RubyGems, Bundler, bootsnap, zeitwerk), which is the same for
-  # all files.  It says nothing; the line that asked for the file says which it was.
+  # frame is then a line of the code that implements `require` (RubyGems, Bundler, bootsnap, zeitwerk), which is the same for
+  # all files.  That line is not useful; the line that required the file is.
   module Loading
     PATH = %r{
       /bundled_gems\.rb\z |

@@ -78,13 +78,13 @@ module HeapSample
     def forced = ForcedWork.of(at("forced"))
     # When the last major GC ended to mark, a Time.
     def last_major = time("gc", "last_major_ns")
-    # Its GC count: what was born at it or later no major GC has looked at.
+    # Its GC count: no major GC has examined what was allocated at it or later.
     def last_major_gc = number("gc", "last_major_gc")
 
     # call-seq:
     #   awaits_major?(birth_gc) -> true or false
     #
-    # Has no major GC looked at what was born at that GC count?  false where it is not known.
+    # Has no major GC examined what was allocated at that GC count?  false where it is not known.
     def awaits_major?(birth_gc)
       return false unless birth_gc
 
@@ -119,7 +119,7 @@ module HeapSample
     # Was each sampled object asked what it holds outside its slot?
     def memsize? = at("memsize") == true
 
-    # Where the memory of the process was: an Account, or nil.  That of the start
+    # Where the memory of the process was: an Account, or nil.  The account of the start
     # is nil in a block's profile.
     def account = Account.of(at("account"))
     # The same at the session's start.
@@ -128,7 +128,7 @@ module HeapSample
     # Its threads and fibers: an Alive, or nil.
     def alive = Alive.of(at("alive"))
 
-    # What the walk for holders cost, or why it was refused: a Walk; nil if nobody asked for one.
+    # What the walk for holders cost, or why it was refused: a Walk; nil if none was requested.
     def walk = Walk.of(at("kept"))
 
     # Of how many processes a merged profile is the sum, and of how many files; nil
@@ -160,7 +160,7 @@ module HeapSample
     def compact_bytes = heap_sum("compact_bytes")
 
     # Of a forked process: resident bytes of the heap pages that it has from its parent, and of these the bytes that
-    # it shares with nobody any more: {bytes: …, unshared: …}.  nil if it was not forked, or this is not known.
+    # it no longer shares with any process: {bytes: …, unshared: …}.  nil if it was not forked, or this is not known.
     def inherited_pages
       bytes, unshared = number("inherited", "bytes"), number("inherited", "unshared")
       {bytes: bytes, unshared: unshared} if bytes && unshared
@@ -172,7 +172,7 @@ module HeapSample
     # call-seq:
     #   same_run?(other) -> true or false
     #
-    # Do two profiles tell of the same objects of the same process?
+    # Are two profiles of the same objects of the same process?
     def same_run?(other)
       !process_start.nil? && process_start == other.process_start && session == other.session
     end

@@ -4,7 +4,7 @@ module HeapSample
   # What rows are grouped by when grouped by code: +line+ and +label+ are nil
   # where they do not matter.
   Place = Struct.new(:path, :line, :label) do
-    # That of a Frame.
+    # The Place of a Frame.
     def self.of(frame) # :nodoc:
       frame.native? ? new("", nil, frame.to_s) : new(frame.full_path, frame.lineno, frame.label)
     end

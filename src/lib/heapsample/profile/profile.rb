@@ -2,7 +2,7 @@
 
 module HeapSample
   # What one snapshot found: rows of estimates by stack, class, type, slot size
-  # and birth.  A row is of heap slots, or of memory that malloc gave.
+  # and GC count of the allocation.  A row is of heap slots, or of memory that malloc gave.
   #
   #   profile = HeapSample::Profile.load("heap-4711.pb.gz")
   #   puts profile.report
@@ -21,7 +21,7 @@ module HeapSample
     attr_reader :table
     # What #filter left of a profile: the HeapSample::Filter, nil if it is whole.
     attr_reader :filtered
-    # Who keeps what is alive: HeapSample::Holders; nil if no walk looked for it.
+    # What retains live memory: HeapSample::Holders; nil if there was no heap walk.
     attr_reader :holders
 
     # call-seq:
@@ -67,7 +67,7 @@ module HeapSample
       stacks.roots = [info.directory, info.gemfile].compact.uniq if info.directory || info.gemfile
     end
 
-    # Which reference to name for who keeps a row: a NearestHolder; nil if no walk looked for holders.
+    # Which reference to name as the holder of a row: a NearestHolder; nil if there was no heap walk.
     def nearest_holder = (@nearest_holder ||= NearestHolder.new(self) if holders)
 
     # All frames, each once.
@@ -112,7 +112,7 @@ module HeapSample
     #   groups(by, kind: :both) -> HeapSample::Groups
     #
     # The rows summed +by+ :line, :app, :method, :file, :class, :type, :gem, :function,
-    # :library or "label:NAME"; +kind+: those of :slots, of :malloc, or :both.  Raises
+    # :library or "label:NAME"; +kind+: :slots, :malloc, or :both.  Raises
     # ArgumentError on anything else.
     def groups(by, kind: :both)
       (@groups ||= {})[[by, kind]] ||= Groups.of(self, by, kind)
@@ -122,7 +122,7 @@ module HeapSample
     #   filter(class: nil, type: nil, path: nil, gem: nil, stack: nil, label: nil, age: nil, kind: :both) -> profile
     #
     # The profile of those rows that match all that is given; see
-    # HeapSample::Filter.  Shares are then of these rows, and what is told of the
+    # HeapSample::Filter.  Shares are then of these rows, and what is known of the
     # whole process (its account, what lived before the start) is left out of reports.
     #
     #   profile.filter(class: "Ticket", age: 10..).report
@@ -184,7 +184,7 @@ module HeapSample
       "#<#{self.class} #{table.size} rows#{", #{malloced} of malloc" if malloced}, #{stacks.frame_count} frames#{", #{filtered}" if filtered}>"
     end
 
-    # What is in use, by line: the first rows of #top.
+    # Live memory by line: the first rows of #top.
     def pretty_print(printer) # :nodoc:
       top.pretty_print(printer)
     end

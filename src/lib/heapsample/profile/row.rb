@@ -2,7 +2,7 @@
 
 module HeapSample
   # Samples that agree in all but their number: one stack, class, type, slot
-  # size, GC of birth and labels.  One of malloc'd memory has class and type
+  # size, GC count of the allocation, and labels.  One of malloc'd memory has class and type
   # "(malloc)", slot size 0, and no young.
   #
   # #[] has each column by name: Columns says what they are.  A row takes part in pattern matching:
@@ -62,10 +62,10 @@ module HeapSample
     # Objects that the last completed mark found alive; what is allocated now.
     def inuse = estimate(Columns::INUSE)
 
-    # Objects born since that mark.
+    # Objects allocated since that mark.
     def young = estimate(Columns::YOUNG)
 
-    # Everything born since sampling started.
+    # Everything allocated since sampling started.
     def alloc = estimate(Columns::ALLOC)
 
     # Of these, what was found dead, or freed.
@@ -86,7 +86,7 @@ module HeapSample
       deconstruct_keys(nil).to_h { |name, value| [name, name == :stack ? value.map(&:to_s) : value.is_a?(Estimate) ? value.to_h : value] }
     end
 
-    # For pattern matching: the names are those of #to_h, the values objects.
+    # For pattern matching: the same names as #to_h, with objects as values.
     def deconstruct_keys(names)
       (names ? names & NAMES : NAMES).to_h { |name| [name, OBJECTS.include?(name) ? public_send(name) : self[name]] }
     end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # One line of code over time: what it has in use at each profile of a series, and what was born and died there.
+  # One line of code over time: its live memory at each profile of a series, and what was allocated and freed there.
   #
   #   puts series.line("order.rb:12")
   #
@@ -23,7 +23,7 @@ module HeapSample
 
     # What the line had at one profile: its Time and GC count, and a Group of its rows.
     Moment = Struct.new(:time, :gc, :group) do
-      # Estimates: in use; ever born; ever found dead.
+      # Estimates: live; allocated and freed since sampling started.
       def inuse = group.inuse
       def allocated = group.alloc
       def freed = group.freed
@@ -61,10 +61,10 @@ module HeapSample
     # JSON-ready: numbers not rounded, intervals as [low, high].
     def to_h
       {process_id: series.infos.first.process_id, **Analysis.key(place, layout), kind: kind, warnings: series.warnings,
-       profiles: moments.map { |moment| moment_to_h(moment) }, growth: growth.to_h, still_in_use_share: still}
+       profiles: moments.map { |moment| moment_to_h(moment) }, growth: growth.to_h, still_live_share: still}
     end
 
-    # Of what was born there since sampling started the part that is not dead; nil if nothing tells.
+    # The part of the memory allocated there since sampling started that is not freed; nil if it is not known.
     def still = moments.last.group.freed_share&.then { |freed| 1 - freed }
 
     private

@@ -44,7 +44,7 @@ module HeapSample
       ["#{PLOT}#{Plot.bars(sizes, most, [@layout.width - PLOT.length - limits.length, 1].max, least: 0)}#{limits}"]
     end
 
-    # At most +top+ of the profiles, evenly; born and died are since the one before that is shown.
+    # At most +top+ of the profiles, at equal distances. Allocated and freed memory is since the row before.
     def table(top = @history.rows)
       shown = shown(top)
       cells = shown.each_with_index.map { |moment, index| cells(moment, index > 0 ? shown[index - 1] : nil) }

@@ -34,16 +34,16 @@ module HeapSample
     REASON = "this Ruby has no heap sampler (GC.sample_profile); run the test on a Ruby that has it"
 
     # The profile of what the block given makes, with every object asked for its size,
-    # after a full GC; +options+ are those of GC.sample_profile.
+    # after a full GC; +options+ are passed to GC.sample_profile.
     def profile(interval:, threads:, **options, &block)
       raise NotImplementedError, REASON unless possible?
 
       GC.sample_profile(interval: interval, threads: threads, full_gc: true, memsize: true, **options, &block).to_profile
     end
 
-    # Who keeps what a block leaves behind at some lines: line => NearestHolder::Answer, without those that are not known.
+    # What retains the objects that a block leaves behind at some lines: line => NearestHolder::Answer, without those that are not known.
     # The block runs +runs+ times again, and a walk over the heap follows, which takes a while: a test that passes makes none.
-    # Where it cannot run again, the failure is told without them.
+    # Where it cannot run again, the failure is reported without holders.
     def holders(block, lines, runs:, threads:)
       profile = profile(interval: 1, threads: threads, why: true) { runs.times { call(block) } }
       return {} unless profile.nearest_holder
@@ -67,7 +67,7 @@ module HeapSample
     # Set, a failure shows the whole report as well.
     WANTS_REPORT = "HEAP_SAMPLE_REPORT"
 
-    # What a failed test prints: the sentence, the lines behind it, which are few, and who keeps it: line => NearestHolder::Answer.
+    # What a failed test prints: the sentence, the lines behind it, which are few, and what retains them: line => NearestHolder::Answer.
     def failure(sentence, lines, profile, holders)
       report = ENV[WANTS_REPORT].to_s.empty? ? "#{WANTS_REPORT}=1 shows the whole report." : profile.report(top: 5)
       [sentence, table(lines).join("\n"), *retained_by(lines, holders), report].join("\n\n")

@@ -6,7 +6,7 @@ module HeapSample
   #   HeapSample::RepeatedBlock.new(warmup: 2, runs: 9) { app.call(request) }.leaks
   #
   # After each run a full GC, and at the end it is asked which objects are still there, by
-  # the run that made them (the GC count of their birth).  A line leaks if it left something
+  # the run that made them (the GC count of their allocation).  A line leaks if it left something
   # in each third of the runs after the warm-up.  So do neither what is made once
   # and kept, nor what the next run replaces, nor a bounded cache, if it is bounded below what two
   # thirds of the runs put into it.  What leaks in fewer than one run in three may be missed: more +runs+.
@@ -74,7 +74,7 @@ module HeapSample
       found.sort_by.with_index { |leak, index| [-leak.bytes, index] }
     end
 
-    # Which run made it: the last that began at or before the GC count of its birth.
+    # Which run made it: the last that began at or before the GC count of the allocation.
     def run_of(row, counts)
       return unless row.birth_gc        # YJIT's
 

@@ -1,16 +1,15 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Says how much of what is in use no major GC has looked at.  A minor GC leaves old objects alone, dead or
-  # not, and what malloc gave them with them: so what was born since the last major GC is in use as far as anybody
-  # knows, and may be garbage.
+  # Shows how much live memory no major GC has examined yet.  A minor GC frees no old objects, and not their malloc
+  # memory.  So memory allocated since the last major GC counts as live, but may be garbage.
   module AwaitsMajor
-    # A smaller part of all is not worth a sentence; from the larger one on a row is said to hold it, and not to keep it.
-    TOLD = 0.01
+    # A smaller part of all is not worth a sentence; from the larger part on, a row "holds" memory and does not "retain" it.
+    SHOWN = 0.01
     MOST = 0.5
 
     class << self
-      # Lines about what is in use in a profile: none where major GCs have looked at it.
+      # Lines about the live memory of a profile: none where major GCs have examined it.
       def lines(profile, layout, kind = :both)
         total = profile.groups(:class, kind: kind).total
         text = sentence(profile.info, layout, total.awaiting, total.inuse.space)
@@ -31,7 +30,7 @@ module HeapSample
         return unless space > 0 && !info.merged?
         return "No major GC has run in this process yet, so part of #{what} may be garbage." if info.gc_major == 0
         return unknown(info, layout, what) unless info.last_major_gc
-        return unless awaiting > TOLD * space
+        return unless awaiting > SHOWN * space
 
         "The last major GC was #{ago(info, layout)}. #{layout.bytes(awaiting)} (#{part(awaiting, space)}) of #{what} was allocated since, " \
           "and may be garbage."
@@ -39,7 +38,7 @@ module HeapSample
 
       private
 
-      # Of files that do not tell the GC count of the last major one.
+      # For files without the GC count of the last major GC.
       def unknown(info, layout, what)
         return unless info.last_major && info.last_minor && info.last_minor > info.last_major
 

@@ -2,8 +2,8 @@
 
 module HeapSample
   # The classes of a group, in a column and in a sentence.  Malloc is a class where it
-  # is most of the group, so that nobody takes blocks for objects of the largest class
-  # beside them; else it is left out, as it has figures of its own.
+  # is most of the group, because blocks must not look like objects of the largest class.
+  # Else it is left out, as it has figures of its own.
   class ClassMix
     MALLOC = "(malloc)"
     LENGTH = 28
@@ -35,7 +35,7 @@ module HeapSample
       @layout = layout
     end
 
-    # "Seat 57% +3": the largest, its share, and how many there are beside it.
+    # "Seat 57% +3": the largest, its share, and how many others there are.
     def column
       (reference, space), *others = classes
       return "-" unless reference

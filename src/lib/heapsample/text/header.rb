@@ -14,7 +14,7 @@ module HeapSample
       @layout = layout
     end
 
-    # Lines of text, without what the profile does not tell.
+    # Lines of text, without what the profile does not have.
     def lines
       [process, sampling, malloc, collections, forced, own, *warnings].compact.flat_map { |text| @layout.sentence(text) }
     end

@@ -5,7 +5,7 @@ module HeapSample
   # Figures, places and tables as text.  Sizes are in binary units (1 KiB is
   # 1024 bytes).
   #
-  # Names of classes, files and methods are anybody's: see Printable.
+  # Names of classes, files and methods can have any content: see Printable.
   #
   # A style decorates what a terminal can show in colour.  It is any object that
   # answers STYLES, each with a text, and gives the text back, decorated but no
@@ -25,7 +25,7 @@ module HeapSample
     PLACE_SHARE = 0.6
     ROOM_MIN = 16
     # What is left of a label while there are folders to cut, with the blank before it; and the
-    # shortest that still tells something.
+    # shortest that is still useful.
     LABEL_LEAST = 14
     LABEL_SHORTEST = 6
     # A place that does not fit into its column stands below, so far from the left.
@@ -177,7 +177,7 @@ module HeapSample
 
     # The 95% interval of an estimate's bytes, or of its objects, in the unit of #size: "±0.1 GiB" of "1.2 GiB".
     # "±2.2 MiB" where that is honest; the limits where they are not about as far on either side.
-    # "?" where the profile does not tell.
+    # "?" where the profile does not have it.
     def interval(estimate, measure = :space)
       return "exact" if estimate.exact?
 
@@ -330,7 +330,7 @@ module HeapSample
       unit
     end
 
-    # Of the two figures of an estimate the one that is larger as it is shown.
+    # The larger of the two figures of an estimate, as it is shown.
     def unit_of(estimate)
       limits = estimate.interval unless estimate.exact? || symmetric?(estimate)
       scale([estimate.space, *limits].max)
@@ -369,7 +369,7 @@ module HeapSample
       [path.length, path.length - (path.rindex("/") || -1) + ELLIPSIS.length].min
     end
 
-    # Indexes of the columns that tell something and have room, their widths, and
+    # Indexes of the columns that have values and room, their widths, and
     # the room of the last.
     def fit(columns, rows)
       kept = columns.each_index.reject { |index| columns[index][2] && rows.any? && rows.all? { |cells| cells[index] == NOTHING } }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # The one exit for text.  Names of classes, methods, files and processes are anybody's: before one reaches a terminal,
+  # The one exit for text.  Names of classes, methods, files and processes can have any content: before one reaches a terminal,
   # Markdown, JSON, a folded file or the page, it passes here, so that no name moves the cursor, colours the screen,
   # begins a line, or turns or hides what follows it.
   module Printable

@@ -5,7 +5,7 @@ module HeapSample
     # Finds the command and runs it; every error is one line on stderr.
     #
     # Exit status: 0; 1 if it could not be done; 2 if the command line made no
-    # sense; 3 if --fail-on names a verdict; 130 after Ctrl-C; of `run` that of the command it ran.
+    # sense; 3 if --fail-on names a verdict; 130 after Ctrl-C; of `run` the status of the command it ran.
     class CLI
       DONE = 0
       FAILED = 1
@@ -107,7 +107,7 @@ module HeapSample
         trap(:INT, before) if before == "IGNORE"
       end
 
-      # What is left in the buffer would raise at exit, where nobody rescues it.
+      # What is left in the buffer would raise at exit, where it cannot be rescued.
       def finish
         on_interrupt("SYSTEM_DEFAULT")
         $stdout.flush
@@ -115,7 +115,7 @@ module HeapSample
         leave
       end
 
-      # Whoever reads has seen enough; what the buffer still holds cannot go anywhere.
+      # The reader has closed the pipe, so the rest of the buffer cannot be written.
       def leave
         exit!(DONE)
       end

@@ -5,8 +5,8 @@ require "json"
 module HeapSample
   module Tool
     # A command that prints an analysis: how it is grouped, filtered, laid out.
-    # What it says is the library's.  A subclass names in TAKES the options that it takes of those below,
-    # and defines those of its own in #define_own.
+    # The text is from the library.  A subclass lists in TAKES the options below that it has,
+    # and defines its own options in #define_own.
     class ReportCommand < Command
       LAYOUT = %i[json width root color].freeze
       TAKES = [:by, :kind, :top, :stacks, :diagnose, *LAYOUT, :filters].freeze

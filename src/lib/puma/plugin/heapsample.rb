@@ -9,7 +9,7 @@ require "rbconfig"
 #   heapsample_agent "--to", "pyroscope"    # if Puma is to run `heapsample agent` with these options
 #
 # What Puma's threads allocate has the label +worker+, the number of the worker process, so that a
-# merged profile of all of them still tells which is which; and the label +deploy+ where the
+# merged profile still shows which worker allocated what; and the label +deploy+ where the
 # environment has HEAP_SAMPLE_DEPLOY, such as a revision.
 #
 # The agent is a child of Puma's first process: it ends when Puma stops or restarts, and within a second when Puma is

@@ -42,7 +42,7 @@ module HeapSample
 
       private
 
-      # What is reported after this answer. The values of +now+ become those of the answer.
+      # What is reported after this answer. The values of +now+ become the values of the answer.
       def count(now, old)
         after = old.except(*now.keys).transform_values(&:dup)
         now.each { |id, (line, _)| after[id] = old[id]&.dup || [line, 0, 0] }
@@ -112,7 +112,7 @@ module HeapSample
         @values = @values.each_with_object({}) { |(labels, lists), all| (all[yield(labels)] ||= {}).merge!(lists) { |_, *both| both.transpose.map(&:sum) } }
       end
 
-      # Bytes of each label set, of what was allocated and what is in use.
+      # Bytes of each label set, of allocated and of live memory.
       def sizes = @values.transform_values { |lists| lists.each_value.sum { |values| size(values) } }
 
       # What is beyond the limits of receivers becomes one stack for each label set: the smallest samples. +labels+: as in #to_gz.
@@ -179,7 +179,7 @@ module HeapSample
         pieces(list, from, pieces.unshift(list.byteslice(from, to - from)))
       end
 
-      # Of some frames: hashes of the addresses, that of the first with a line, and ids.
+      # Of some frames: hashes of the addresses (of the first one with its line), and ids.
       def addresses(piece)
         ids = Protobuf.packed(piece, 0, piece.bytesize)
         hashes = @hashes.values_at(*ids)

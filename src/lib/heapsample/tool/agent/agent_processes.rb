@@ -5,7 +5,7 @@ require "stringio"
 
 module HeapSample
   module Tool
-    # The processes that the agent may ask: those of LiveProcess.all whose control socket is open. What is held for a
+    # The processes that the agent may connect to: all of LiveProcess.all whose control socket is open. What is held for a
     # process goes when the process does: another one may get its PID.
     class AgentProcesses
       # Seconds for which the list is used again; in which all must report; and how many there may be.
@@ -86,7 +86,7 @@ module HeapSample
       # PID and start; nil if it has ended.
       def self.identity(pid) = stat(pid)&.then { |fields| [pid, fields[19]] }
 
-      # key: PID and start, which identify it; death: an AgentDeath.
+      # key: PID and start, which identify it. The AgentDeath has the cause of its end.
       attr_reader :pid, :key, :death, :deltas, :web
       attr_accessor :title
 

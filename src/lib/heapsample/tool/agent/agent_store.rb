@@ -28,7 +28,7 @@ module HeapSample
       # call-seq:
       #   AgentStore.thinned(list, now) -> Array of Kept
       #
-      # What is kept of a process: of each step the first profile; the last one, those of a death, and the first and the last heap walk.
+      # The profiles to keep of a process: the first of each step, the last, the profile of an unexpected end, and the first and the last heap walk.
       def self.thinned(list, now)
         walks = list.select { |kept| kept.kind == "walk" }.values_at(0, -1)
         before = nil
@@ -140,7 +140,7 @@ module HeapSample
         "There is no diagnosis: #{Printable.text(e.message)}"
       end
 
-      # Removes the oldest profiles of the processes that have most, until the limit is kept; those of deaths last.
+      # Removes the oldest profiles of the processes that have most, until the limit is met; profiles of processes that ended unexpectedly go last.
       def shrink
         while over?
           deaths = @folders.each_value.all? { |list| list.all?(&:died?) }
@@ -158,11 +158,11 @@ module HeapSample
         FileUtils.rm_f([kept.name, *("died-#{kept.stamp}.txt" if kept.died?)].map { |name| path(folder, name) })
         Dir.rmdir(path(folder)) if list.empty?
       rescue Errno::ENOTEMPTY
-        nil           # a file of somebody else
+        nil           # a file of another program
       end
     end
 
-    # A Series of which some profiles are known by their Meta alone: in place of their rows it reads those of the last profile.
+    # A Series of which some profiles are known by their Meta alone: in place of their rows it reads the rows of the last profile.
     class AgentSeries < Series
       # Bytes of a profile when unpacked.
       DECODED_MOST = 64 << 20

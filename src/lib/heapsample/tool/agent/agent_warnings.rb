@@ -3,7 +3,7 @@
 module HeapSample
   module Tool
     # Judges each process, and prints one line when it leaks or its memory limit is near: again only after that was over. The line of
-    # a death is printed by AgentProcesses. Growth is decided by the exact counts of all takes, lines are those of the last one.
+    # an unexpected end is printed by AgentProcesses. Growth is decided by the exact counts of all takes; lines are from the last take.
     class AgentWarnings < AgentQueue
       # Seconds from verdict to verdict, and from profile to profile that is decoded for the lines of a growth that is known.
       JUDGE, READ = 60, 600
@@ -73,7 +73,7 @@ module HeapSample
         (lines.empty? ? [diagnosis.created&.place&.text || "(#{diagnosis.kind})"] : lines.uniq).map { |line| [line, diagnosis.state.to_s] }
       end
 
-      # One limit may be of many processes: the one that reports it first is named.
+      # Many processes may share a limit: the process that reports it first is named.
       def limit(take, limit)
         return unless limit&.bytes&.positive?
 

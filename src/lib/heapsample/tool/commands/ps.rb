@@ -34,7 +34,7 @@ module HeapSample
         AT_ONCE = 200
         # Sampling that began so soon after the process did, in seconds, began with it.
         AT_START = 60
-        # Until then growth since the start is mostly that of loading the program.
+        # Until then growth since the start is mostly from loading the program.
         START_LASTS = 600
         FROM_START = "* since the process started, so it includes loading the program."
         private_constant :UNKNOWN, :FOREIGN, :AT_ONCE, :AT_START, :START_LASTS, :FROM_START

@@ -156,7 +156,7 @@ module HeapSample
         end
       end
 
-      # Which Ruby will run a command, as far as that can be told cheaply, and has
+      # Which Ruby will run a command, as far as that can be found cheaply, and has
       # it the sampler?
       class RubyOf
         PROBE = "exit(defined?(GC::SampleProfile) ? 0 : 3)"

@@ -3,7 +3,7 @@
 module HeapSample
   module Tool
     module Commands
-      # What is in use, or was allocated, or died, row by row.
+      # Live, allocated or freed memory, row by row.
       class Top < ReportCommand
         TAKES = [:by, :value, :kind, :top, :stacks, :diagnose, *LAYOUT, :filters].freeze
         BY = [*Groups::BY, :generation].freeze
@@ -48,7 +48,7 @@ module HeapSample
           HeapSample::Top.new(only_profile(arguments), **analysis_options(:by, :value, :kind, :top))
         end
 
-        # An age selects generations here, so that the whole is shown beside it.
+        # An age selects generations here, so that the total is shown, too.
         def generations(arguments)
           given = %i[value kind].find { |name| options[name] }
           raise UsageError, "--#{given} cannot be combined with --by generation; remove one of them" if given

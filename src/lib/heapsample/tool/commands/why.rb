@@ -47,7 +47,7 @@ module HeapSample
         # Without a share there is no walk.
         def asked = {**super, why: super[:diagnose] != "off"}
 
-        # The page, at "kept by".
+        # The page, which opens with "Retained by".
         def write_graph(paths, why)
           output = page_path(paths)
           none = %i[format by full].find { |name| options[name] }

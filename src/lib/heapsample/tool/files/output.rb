@@ -23,7 +23,7 @@ module HeapSample
 
       BINARY = %w[pb pb.gz].freeze
 
-      # Nobody reads bytes on a screen, and they may upset the terminal.
+      # Binary output is useless on a screen, and can change the state of the terminal.
       def check_terminal(path, format)
         return unless path == Inputs::STDIN && $stdout.tty? && BINARY.include?(format)
 

@@ -9,21 +9,21 @@ module HeapSample
     #
     # What only means something within a process is made to mean something here,
     # or left out:
-    # - a birth is kept as an age: the row's birth is moved by as much as the GC count
+    # - the GC count of an allocation becomes an age: it is moved by as much as the GC count
     #   of its process is behind the largest one;
     # - threads go;
-    # - who keeps what is told by names (MergedHolders);
+    # - holders are matched by their names (MergedHolders);
     # - native code is where it is in its file: every library gets a range of
     #   addresses of its own;
     # - of several profiles of one process the last counts: their sum would count
     #   objects twice.
     class Merge
       ROWS_MAX = 1_000_000
-      # Ages below are kept; above, so many per doubling are told apart when room is made.
+      # Ages below this are exact; above, so many per doubling are distinguished when room is made.
       AGES_EXACT = 16
       EVICTED = "(evicted)"
       LIBRARY_RANGE = 1 << 40
-      # Columns that rows are added up by, beside the stack and the age; and those that are added up.
+      # Columns that identify a row, in addition to the stack and the age; and the columns that are added up.
       KEY = Columns::ALL.select { |column| column.merge == :same && column.name != :stack }.freeze
       SUMS = Columns::ALL.select { |column| column.merge == :add }.map(&:index).freeze
 

@@ -2,10 +2,10 @@
 
 module HeapSample
   module Tool
-    # Who keeps what in many processes: ways that have the same names are one, and what is kept by them adds up.
+    # What retains memory in many processes: paths with the same names are one, and what they retain is added up.
     # What a profile without a walk has is not walked, so that the parts of a row still are the row.
     #
-    # Rows are those of a Merge: they are told apart by identity.
+    # Rows belong to a Merge, and are compared by identity.
     class MergedHolders
       NODES_MAX = 200_000
       NOT_WALKED = Edge.new("(not walked)", Edge::ROOT)
@@ -66,7 +66,7 @@ module HeapSample
         end
       end
 
-      # In use, and young.
+      # Live, and young.
       def both(row, name) = %i[INUSE YOUNG].sum { |part| row[Columns.const_get(:"#{part}_#{name}")] }
 
       def node_of(holders, node, known)

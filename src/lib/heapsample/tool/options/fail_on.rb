@@ -4,7 +4,7 @@ module HeapSample
   module Tool
     # The option --fail-on: the exit status of a diagnosis, for scripts.
     class FailOn
-      # Another status than that of an error.
+      # Not the status of an error.
       STATUS = 3
       # Words of the option, and the verdicts that each names.
       WORDS = {"leak" => %i[confirmed likely], "confirmed" => %i[confirmed], "grows" => %i[grows], "unknown" => %i[unknown]}.freeze

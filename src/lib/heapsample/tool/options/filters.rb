@@ -2,8 +2,8 @@
 
 module HeapSample
   module Tool
-    # The filters of a command line: which rows of a profile are wanted.  Where none is, that is a
-    # mistake of whoever wrote them, and NoMatch says what is near.
+    # The filters of a command line: which rows of a profile are wanted.  Where none matches, the command
+    # line has a mistake, and NoMatch names similar values.
     class Filters
       include Values
 

@@ -28,7 +28,7 @@ module HeapSample
       def seconds = @now[:at] - @first[:at]
       def threads = @now[:alive]&.threads&.count
 
-      # The share of the time since the look before that GC took; nil if nobody takes its time.
+      # The share of the time since the previous look that GC took; nil if GC time is not measured.
       def gc_share
         spent, since = difference(:ns), @now[:at] - @before[:at]
         spent / 1e9 / since if spent && since.positive?
