@@ -66,7 +66,7 @@ export class App {
       draw: (nodes) => look().prepare(nodes),
       zoom: (node) => (this.view.both ? this.choose(node) : this.state.set({ zoom: pathTo(node) })),
       other: (node) => this.state.set({ small: "all", ...(this.view.both ? {} : { zoom: pathTo(node) }) }),
-      hover: (node, rest, where) => this.tip.show(node && look().told(node, rest), where),
+      hover: (node, rest, where) => this.tip.show(node && look().lines(node, rest), where),
     };
     return new Flame(byId(id), title, on, (node) => look().of(node));
   }
@@ -230,7 +230,7 @@ export class App {
         : start;
     place.title = cut(path.join(" › "), 2000);
     byId("out").hidden = path.length === 0 && this.state.get("small") !== "all";
-    fill(byId("details"), ...(path.length ? this.look.told(this.focus, 0).map((line) => el("bdi", {}, line)) : []));
+    fill(byId("details"), ...(path.length ? this.look.lines(this.focus, 0).map((line) => el("bdi", {}, line)) : []));
   }
 
   drawTable() {

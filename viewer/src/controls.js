@@ -28,8 +28,8 @@ export const choice = (name, label, options, state, text = "") => {
 
 const OPTION = 120; // characters
 
-// A list to choose from. `options`: [value, text]; `wanted` tells whether it is
-// there just now.
+// A list to choose from. `options`: [value, text]; `wanted` returns whether it is
+// shown now.
 export const list = (name, label, options, state, wanted = () => true) => {
   const select = el(
     "select",

@@ -97,12 +97,12 @@ export class Net {
   }
 }
 
-const TELLING = 5;
+const ENOUGH = 5;
 
 // Which way each of many Nets went: 1 grew, -1 shrank, 0 is no more than sampling
 // explains in so many. As Growth#changes does it.
 export const changes = (nets, unit) => {
-  const tested = [...nets.keys()].filter((i) => nets[i].samples >= TELLING || nets[i].exact);
+  const tested = [...nets.keys()].filter((i) => nets[i].samples >= ENOUGH || nets[i].exact);
   const found = discoveries(tested.map((i) => pValue(nets[i].value(unit), nets[i].interval(unit))));
   const directions = nets.map(() => 0);
   tested.forEach((i, at) => {

@@ -73,8 +73,8 @@ export class Flame {
       this.chart.width(width);
       this.chart.update(data);
     }
-    // Its transitions would begin in the next frame, and that of new rectangles takes
-    // time whatever it was told.
+    // Its transitions would begin in the next frame, and the transition of new rectangles
+    // takes time whatever the setting.
     timerFlush();
     select(this.element)
       .selectAll("rect")
@@ -166,8 +166,8 @@ export class Flame {
     const moves = {
       [this.flame ? "ArrowUp" : "ArrowDown"]: () => d.children?.[0],
       [this.flame ? "ArrowDown" : "ArrowUp"]: () => d.parent,
-      ArrowLeft: () => this.beside(d, -1),
-      ArrowRight: () => this.beside(d, 1),
+      ArrowLeft: () => this.sibling(d, -1),
+      ArrowRight: () => this.sibling(d, 1),
       Home: () => this.root(d),
     };
     if (event.key === "Enter" || event.key === " ") this.zoom(d.data);
@@ -177,7 +177,7 @@ export class Flame {
   }
 
   // The frame before or behind it at the same depth.
-  beside(d, step) {
+  sibling(d, step) {
     const level = this.root(d)
       .descendants()
       .filter((other) => other.depth === d.depth)

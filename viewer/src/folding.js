@@ -1,5 +1,5 @@
-// Frames of frameworks (gems, Ruby's library, native code) between those of the
-// application: which they are, and what a fold of them is called.
+// Frames of frameworks (gems, Ruby's library, native code) between frames of the
+// application: which they are, and the name of a fold of them.
 
 // A byte for each frame: 1 where it is folded. Null if nothing would be left, or
 // nothing is there to fold.
@@ -38,7 +38,7 @@ export const contents = (tree, fold, selection, wanted) => {
 };
 
 // "12 frames of puma, rack", "up to 31 frames of puma, rack and 9 more".
-export const told = ({ deepest, linear, owners }, most = SHOWN) => {
+export const described = ({ deepest, linear, owners }, most = SHOWN) => {
   const more = owners.length - most;
   const names = more > 1 ? `${owners.slice(0, most).join(", ")} and ${more} more` : owners.join(", ");
   return `${linear ? "" : "up to "}${deepest} frame${deepest === 1 ? "" : "s"} of ${names}`;

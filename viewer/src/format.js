@@ -50,7 +50,7 @@ export const range = (low, high, unit, sign = false, scaled = largest([low, high
 const SYMMETRIC_FROM = 20;
 const isSymmetric = (estimate) => !("gained" in estimate) && estimate.samples >= SYMMETRIC_FROM;
 
-// Of the two figures of an estimate the unit of the one that is larger as it is shown.
+// The unit of the larger figure of an estimate, as it is shown.
 const unitOf = (estimate) =>
   largest([
     estimate.value("bytes"),

@@ -1,6 +1,6 @@
 // How a frame looks: its label, its colour, how it is spoken, and what its tooltip says.
 import { changes } from "./estimate.js";
-import { contents, told } from "./folding.js";
+import { contents, described } from "./folding.js";
 import { amount, count, cut, interval, percent, size, visible } from "./format.js";
 import { FOLD } from "./trees.js";
 
@@ -16,7 +16,7 @@ const LAST = /(?<=> )\S+$|\/[^/\s]+\.\w+(?::\d+)?$|[#.][^#.\s]+$/;
 const NAMESPACES = /(?:[A-Z]\w*::)+(?=[A-Z])/g;
 
 export class FrameLook {
-  // `tree`: the one that is drawn; `wanted`: the frames that are searched for, or null.
+  // `tree`: the tree that is drawn; `wanted`: the frames that are searched for, or null.
   constructor(selection, tree, wanted) {
     this.selection = selection;
     this.state = selection.state;
@@ -27,7 +27,7 @@ export class FrameLook {
     this.looks = new Map();
   }
 
-  // Told which nodes are drawn: of a growth, they are judged together.
+  // Gets the nodes that are drawn: of a growth, they are tested together.
   prepare(nodes) {
     if (this.state.get("value") !== "growth") return;
     const directions = changes(
@@ -47,7 +47,7 @@ export class FrameLook {
   look(node) {
     const unit = this.state.get("unit");
     const fold = node.group === FOLD ? this.contents(node) : null;
-    const name = fold ? visible(told(fold)) : this.frameName(node);
+    const name = fold ? visible(described(fold)) : this.frameName(node);
     const label = fold ? name : this.label(node);
     const estimate = this.tree.estimate(node);
     const net = "gained" in estimate;
@@ -117,7 +117,7 @@ export class FrameLook {
   }
 
   // The lines of a tooltip.
-  told(node, rest) {
+  lines(node, rest) {
     const unit = this.state.get("unit");
     if (rest) return [`${count(rest)} small frames`, "A click shows them."];
     const estimate = this.tree.estimate(node);
@@ -125,7 +125,7 @@ export class FrameLook {
     const lines = [];
     if (node.group === FOLD) {
       const fold = this.contents(node);
-      lines.push(visible(told(fold, OWNERS)), node.open ? "A click folds them again." : "Folded: a click shows them.");
+      lines.push(visible(described(fold, OWNERS)), node.open ? "A click folds them again." : "Folded: a click shows them.");
     } else if (node.group < 0) {
       lines.push("all");
     } else {

@@ -1,6 +1,6 @@
 // Rows that share a line, line of the application, method, file or a text, summed, as
-// HeapSample::Groups sums them. What they may share, the profile says: each kind has a `name`,
-// the `column` of its key, for code the `detail` that tells frames apart, and `malloc` where slots
+// HeapSample::Groups sums them. The profile lists the kinds: each has a `name`,
+// the `column` of its key, for code the `detail` that distinguishes frames, and `malloc` where slots
 // have no such key.
 import { Estimate, FIELDS, Net } from "./estimate.js";
 
@@ -85,7 +85,7 @@ export class Groups {
     if (name === "inuse") {
       const birth = columns.get("birth_gc");
       const objects = columns.get("inuse_objects");
-      const born = birth.map((number) => (number > 0 ? 1 : 0));
+      const aged = birth.map((number) => (number > 0 ? 1 : 0));
       return {
         malloc: this.sum(columns.get("inuse_space"), malloc),
         memsize: this.sum(columns.get("memsize")),
@@ -93,8 +93,8 @@ export class Groups {
         holdsFree: this.sum(columns.get("holds_free")),
         pinned: this.sum(columns.get("holds_free_pinned")),
         unshared: this.sum(columns.get("unshared")),
-        births: this.sum(objects, birth),
-        born: this.sum(objects, born),
+        gcSum: this.sum(objects, birth),
+        aged: this.sum(objects, aged),
       };
     }
     if (name !== "alloc") return {};
@@ -109,7 +109,7 @@ export class Groups {
     };
   }
 
-  // Texts of the classes of some groups and their bytes, in use and young, the largest first;
+  // Texts of the classes of some groups and their bytes, live and young, the largest first;
   // malloc is a class only where it is most of the group.
   classes(groups) {
     const [klass, malloc, inuse, young] = ["class", "malloc", "inuse_space", "young_space"].map((name) =>
@@ -138,7 +138,7 @@ export class Groups {
   }
 }
 
-// The reference that keeps most of each of some groups in use, a text; 0: not known.
+// The reference that retains most live memory of each of some groups, a text; 0: not known.
 export const holders = (list, groups) => {
   const [holder, inuse, young] = ["holder", "inuse_space", "young_space"].map((name) => groups.sheet.columns.get(name));
   const sums = new Map(list.map(({ number }) => [number, new Map()]));
@@ -150,17 +150,17 @@ export const holders = (list, groups) => {
   return list.map(({ number }) => [...sums.get(number)].sort((a, b) => b[1] - a[1])[0]?.[0] || 0);
 };
 
-// Mean number of GCs since the birth of what is in use, or null.
+// Mean number of GCs since live memory was allocated, or null.
 export const age = (group, gcCount) =>
-  gcCount !== null && group.born > 0 ? gcCount + 1 - group.births / group.born : null;
+  gcCount !== null && group.aged > 0 ? gcCount + 1 - group.gcSum / group.aged : null;
 
-// Mean number of GCs that the dead had survived, or null.
+// Mean number of GCs that freed objects had survived, or null.
 export const lifetime = (group) => (group.deadObjects > 0 ? group.deadGcs / group.deadObjects : null);
 
-// Share of what was allocated that was found dead, or null.
-export const deadShare = (group) => (group.alloc > 0 ? Math.min(group.dead / group.alloc, 1) : null);
+// Share of allocated memory that was freed, or null.
+export const freedShare = (group) => (group.alloc > 0 ? Math.min(group.dead / group.alloc, 1) : null);
 
-// Is enough of it never touched to be told? As HeapSample::Estimate says.
+// Is enough of it never touched to be shown? As in HeapSample::Estimate.
 const UNTOUCHED_SHARE = 0.05;
 const UNTOUCHED_LEAST = 1 << 20;
 const MUCH_LEAST = 1 << 20;

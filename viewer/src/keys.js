@@ -1,4 +1,4 @@
-// Keys that mean the same everywhere; those of a frame are the graph's.
+// Keys that mean the same everywhere; the graph handles keys of a frame.
 import { ESTIMATES } from "./selection.js";
 
 export class Keys {
@@ -40,7 +40,7 @@ export class Keys {
     return keys;
   }
 
-  // Of two values the one that is not chosen; in another tree, the zoom leads nowhere.
+  // Of two values the value that is not chosen; in another tree, the zoom leads nowhere.
   other(name, one, two) {
     return () =>
       this.state.set({

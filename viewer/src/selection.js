@@ -1,5 +1,5 @@
-// What is looked at: the rows that pass the filters, what they add up to, and the
-// tree of it, for what the state tells. What was worked out is kept.
+// What is shown: the rows that pass the filters, their sums, and their tree, by the
+// state. Results are cached.
 import { foldedFrames } from "./folding.js";
 import { groupFrames } from "./groups.js";
 import { Sheet } from "./sheet.js";
@@ -60,7 +60,7 @@ export class Selection {
     return this.once("folded", () => foldedFrames(this.frames));
   }
 
-  // The filter that the state tells: texts by column, ages, memory.
+  // The filter of the state: texts by column, ages, memory.
   filter() {
     const { state } = this;
     const texts = new Map();

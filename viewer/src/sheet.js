@@ -3,7 +3,7 @@
 //
 // Nodes of the tree are numbered so that what is below a node follows it: the
 // nodes from n to end[n] - 1. Node 0 is the root. Stacks are in the order of
-// their nodes, rows in that of their stacks; so a sum over what is below a node
+// their nodes, rows in the order of their stacks; so a sum over what is below a node
 // is the difference of two running sums, stackFrom[n] to stackFrom[end[n]].
 import { Estimate, FIELDS, Net } from "./estimate.js";
 
@@ -101,8 +101,8 @@ export class Sheet {
   }
 
   // A byte a row: 1 where it passes. `filter`: memory is slots, malloc or both;
-  // texts has Sets of texts by column; ages [from, to] in GCs of those that gcCount
-  // tells, or null.
+  // texts has Sets of texts by column; ages [from, to] in GCs before
+  // gcCount, or null.
   mask({ memory, texts, ages }, gcCount) {
     const [malloc, birth] = ["malloc", "birth_gc"].map((name) => this.columns.get(name));
     const mask = new Uint8Array(this.rowCount).fill(1);

@@ -10,11 +10,11 @@ export const DEFAULTS = {
   memory: "both",       // slots, malloc
   graph: "icicle",      // or flame
   direction: "callees", // callers; both: sandwich, of what is marked
-  detail: "line",       // method, file: what frames are told apart by
+  detail: "line",       // method, file: what distinguishes frames
   frames: "app",        // the application's, the others folded; or all
   by: "line",           // what the table's rows are
   columns: "some",      // of the table, or all
-  small: "other",       // small frames beside each other are one; or all
+  small: "other",       // small neighbouring frames are one; or all
   sort: "value",        // column of the table, "-" before it: the smallest first
   age: "",              // "3-10", in GCs
   search: "",
@@ -96,7 +96,7 @@ export class State {
     return this.values[name];
   }
 
-  // Takes new values, and tells what they changed.
+  // Takes new values, and reports what they changed.
   set(values) {
     const names = Object.keys(values).filter((name) => this.values[name] !== values[name]);
     if (names.length === 0) return;
@@ -107,7 +107,7 @@ export class State {
 
   // As it stands in the address: only what is not as it was at first.
   text() {
-    const told = Object.entries(this.values).filter(([name, value]) => value !== this.defaults[name]);
-    return told.length ? `#${new URLSearchParams(told)}` : "";
+    const set = Object.entries(this.values).filter(([name, value]) => value !== this.defaults[name]);
+    return set.length ? `#${new URLSearchParams(set)}` : "";
   }
 }

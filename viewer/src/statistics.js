@@ -111,7 +111,7 @@ export const interval = (total, variance, size, unit = 0) => {
   return count < EXACT_BELOW ? exact(count, weight).map((objects) => objects * size) : score(total, variance / total);
 };
 
-// That of gain - loss, from the intervals of both.
+// The interval of gain - loss, from the intervals of both.
 export const difference = (gain, [gainLow, gainHigh], loss, [lossLow, lossHigh]) => [
   gain - loss - Math.hypot(gain - gainLow, lossHigh - loss),
   gain - loss + Math.hypot(gainHigh - gain, loss - lossLow),

@@ -1,5 +1,5 @@
 // The table below the graph.
-import { age, deadShare, holders, isMuch, isUntouched, lifetime, nameOf } from "./groups.js";
+import { age, freedShare, holders, isMuch, isUntouched, lifetime, nameOf } from "./groups.js";
 import { amount, bytes, count, cut, cutFront, interval, percent, size, visible } from "./format.js";
 import { el, fill } from "./dom.js";
 import { fitPlaces } from "./fit.js";
@@ -119,8 +119,8 @@ export const columnsFor = (view) => {
       of(
         "dead",
         "freed",
-        (row) => (deadShare(row) === null ? "–" : percent(deadShare(row))),
-        (row) => deadShare(row) ?? -1,
+        (row) => (freedShare(row) === null ? "–" : percent(freedShare(row))),
+        (row) => freedShare(row) ?? -1,
       ),
     );
     columns.push(

@@ -124,7 +124,7 @@ class Children {
   }
 }
 
-// From the root to what is called. A node has those of the sheet's tree that it
+// From the root to what is called. A node has the nodes of the sheet's tree that it
 // stands for; a fold has the first of its frames.
 export class Callees extends Tree {
   get root() {
@@ -325,10 +325,10 @@ export const sandwich = (sums, groupOf, folded, chosen, group) => {
   return Object.assign(callees, { callers });
 };
 
-// What can be seen of a tree from `focus` on: the way to it, and below it every
+// What can be seen of a tree from `focus` on: the path to it, and below it every
 // node of at least `narrowest` of the focus's width, but no more than `most`.
-// What is too narrow beside each other is one node, whose `rest` says how many
-// they are; so are many nodes narrower than `small`.
+// Neighbours that are too narrow are one node, whose `rest` is their number;
+// so are many nodes narrower than `small`.
 export const visible = (tree, focus, narrowest, most, small = 0) => {
   for (let share = narrowest; ; share *= 1.5) {
     const top = below(tree, focus, focus.width * share, most, focus.width * small);

@@ -1,6 +1,6 @@
 // The trees that a graph draws, and the frames that are folded in them.
 import { test } from "node:test";
-import { contents, told as described } from "../../../viewer/src/folding.js";
+import { contents, described } from "../../../viewer/src/folding.js";
 import { framesAt, sameLine, shortened } from "../../../viewer/src/places.js";
 import { FOLD, pathTo, visible } from "../../../viewer/src/trees.js";
 import { assert, close, equal } from "./assertions.mjs";
