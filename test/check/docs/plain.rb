@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Finds words that are not plain and sentences that are too long, in texts that people read first.
+# Finds words that are not plain and sentences that are too long, in texts that people read first; and such words in comments.
 module Plain
   # What is looked for, and what to write.
   WORDS = {
@@ -16,6 +16,8 @@ module Plain
     /\b(?:says|say) of (?:itself|themselves|it)\b/i => "report",
     /\bin use\b/i => "live"
   }.freeze
+  # In C and JavaScript: comments, and the texts in which there are none.
+  COMMENTS = %r{/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'|`(?:[^`\\]|\\.)*`}m
   # Words in a sentence, at most.
   LONGEST = 25
 
@@ -35,6 +37,33 @@ module Plain
       words = sentence.scan(/[[:alnum:]][^\s]*/).size
       found << "#{name}: a sentence of #{words} words: \"#{sentence[0, 80]} …\"" if words > LONGEST
       found
+    end
+  end
+
+  # Line number => text of each line with a comment, of a file of Ruby (needs Prism), C or JavaScript.
+  def comments(path, text)
+    found = if path.end_with?(".rb") then Prism.parse_comments(text).map { |comment| [comment.location.start_line, comment.slice] }
+            elsif path.end_with?(".rbs") then text.each_line.with_index(1).filter_map { |line, number| [number, line[/#.*/]] if line.include?("#") }
+            else comments_of_c(text)
+            end
+    found.flat_map { |first, comment| comment.lines.each_with_index.map { |line, index| [first + index, line.strip] } }
+  end
+
+  def comments_of_c(text)
+    at, line = 0, 1
+    text.to_enum(:scan, COMMENTS).filter_map do
+      match = Regexp.last_match
+      line += text[at...match.begin(0)].count("\n")
+      at = match.begin(0)
+      [line, match[0]] if match[0].start_with?("/")
+    end
+  end
+
+  # A text for each comment with such a word.
+  def wrong_comments(path, text)
+    comments(path, text).filter_map do |number, comment|
+      pattern, better = WORDS.find { |one, _| comment.match?(one) }
+      "#{path}:#{number}: \"#{comment[pattern]}\" in \"#{comment[0, 100]}\": write #{better}" if pattern
     end
   end
 end
