@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Reads heap profiles and says what they mean.
+# Reads heap profiles and reports what they show.
 #
 # A heap profile is a sample of a Ruby process's allocations: where they were
 # made, of which class, how many are alive.  This library takes one from the
@@ -14,8 +14,8 @@
 # - HeapSample::Why: which references keep what is alive;
 # - HeapSample::Series: the profiles of one process over time; HeapSample::Diagnosis:
 #   what grows in them, and whether it leaks;
-# - HeapSample::Report and GrowthReport: what there is to say, as text and data;
-# - HeapSample::About: what a profile says about itself;
+# - HeapSample::Report and GrowthReport: reports, as text and data;
+# - HeapSample::About: the header of a profile;
 # - HeapSample::View: a page to look at all of it in a browser;
 # - HeapSample::Web: the memory of a running process, as a Rack application.
 #
@@ -37,7 +37,7 @@ module HeapSample
   autoload :Estimate, "#{here}/estimate/estimate"
   autoload :Statistics, "#{here}/estimate/statistics"
 
-  # One snapshot: rows, stacks, what it says about itself.
+  # One snapshot: rows, stacks, header.
   autoload :CPlusPlus, "#{here}/profile/cplusplus"
   autoload :ForcedWork, "#{here}/profile/forced_work"
   autoload :Column, "#{here}/profile/column"
@@ -123,7 +123,7 @@ module HeapSample
   autoload :Printable, "#{here}/text/printable"
   autoload :StackText, "#{here}/text/stack_text"
 
-  # What one profile says. Reports declares its reports, and makes their classes known.
+  # Analyses of one profile. Reports declares them, and loads their classes.
   require "#{here}/analysis/reports"
   autoload :Analysis, "#{here}/analysis/analysis"
   autoload :HeapPages, "#{here}/analysis/heap_pages"
@@ -133,7 +133,7 @@ module HeapSample
   autoload :MallocFunctionsText, "#{here}/analysis/malloc_functions_text"
   autoload :PathIndex, "#{here}/analysis/path_index"
 
-  # What two or three say.
+  # Analyses of two or three profiles.
   autoload :Diff, "#{here}/growth/diff"
   autoload :Grown, "#{here}/growth/grown"
   autoload :Growth, "#{here}/growth/growth"
@@ -145,7 +145,7 @@ module HeapSample
   autoload :Retained, "#{here}/growth/retained"
   autoload :RetainedText, "#{here}/growth/retained_text"
 
-  # What many of one process say.
+  # Analyses of many profiles of one process.
   autoload :LineHistory, "#{here}/series/line_history"
   autoload :LineHistoryText, "#{here}/series/line_history_text"
   autoload :Series, "#{here}/series/series"

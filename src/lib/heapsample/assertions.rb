@@ -5,7 +5,7 @@ require "heapsample"
 module HeapSample
   # Assertions on memory for test suites; heapsample/minitest and heapsample/test_unit
   # put them where tests find them.  On a Ruby without the sampler a test that uses one is
-  # skipped, which says so.
+  # skipped, with the reason.
   module Assertions
     # call-seq:
     #   assert_retains_at_most(bytes, warmup: 0, interval: 1, threads: nil) { }

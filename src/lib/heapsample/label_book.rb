@@ -43,7 +43,7 @@ module GC
       # call-seq:
       #   clear -> self
       #
-      # Forgets what the block said, and the classes.
+      # Forgets the results of the block, and the classes.
       def clear
         @labels = {}.compare_by_identity
         @count = 0

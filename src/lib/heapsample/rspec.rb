@@ -7,7 +7,7 @@
 #
 # Options are the same as in HeapSample::Retention and HeapSample::RepeatedBlock:
 # retain_at_most(1024, warmup: 1), leak(runs: 30).  On a Ruby without the sampler the example is
-# skipped, which says so.
+# skipped, with the reason.
 require "rspec/core"
 require "rspec/expectations"
 require "heapsample"

@@ -177,8 +177,8 @@ class GC::SampleProfile
   #   save(io, format: "pb.gz", root: Dir.pwd, title: nil) -> Integer
   #
   # Writes the profile in the format that +path+ ends with: .pb.gz or .pb (pprof), .folded (folded stacks of bytes in
-  # use), .json (speedscope), .html (a page, which +root+ and +title+ are for); or as +format+ says.  A file is whole or
-  # not there, mode 0600.  Returns the number of bytes.  Raises ArgumentError if the path says no format, SystemCallError if it
+  # use), .json (speedscope), .html (a page, which +root+ and +title+ are for); or as +format+ sets.  A file is whole or
+  # not there, mode 0600.  Returns the number of bytes.  Raises ArgumentError if the path has no known ending, SystemCallError if it
   # cannot be written, HeapSample::View::Missing if this Ruby was built without the page.
   #
   #   GC.sample_profile.save("heap.pb.gz")

@@ -11,7 +11,7 @@ module HeapSample
     class UsageError < StandardError
     end
 
-    # It cannot be done: status 1.  The message says what, and of which file.
+    # It cannot be done: status 1.  The message names the problem and the file.
     class Failure < StandardError
     end
 
@@ -30,7 +30,7 @@ module HeapSample
     autoload :Commands, "#{directory}/commands"
     autoload :ReportCommand, "#{directory}/report_command"
 
-    # What the command line says.
+    # The options and arguments of the command line.
     autoload :FailOn, "#{directory}/options/fail_on"
     autoload :Filters, "#{directory}/options/filters"
     autoload :Nearest, "#{directory}/options/nearest"

@@ -14,7 +14,7 @@ module HeapSample
   #
   #   map("/heap") { run HeapSample::Web }
   #
-  # It shows names of classes, methods and files, and who asks may make the process work: let only those ask who may
+  # It shows names of classes, methods and files, and each request makes the process work: allow only users who may
   # see that.  A GET changes nothing.  A POST of /growth takes the base that a GET of it compares with; it is kept in this
   # process: of several processes each has one of its own.  Requests from pages of other sites are refused.
   # One answer is made at a time, and reused for 5 seconds.
@@ -109,7 +109,7 @@ module HeapSample
 
     def sample = GC.sample_profile
 
-    # An answer that says why there is no profile; nil: there may be one.
+    # An answer with the reason why there is no profile; nil: there may be one.
     def missing
       return unless @take == method(:sample)
 

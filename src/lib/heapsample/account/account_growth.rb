@@ -55,7 +55,7 @@ module HeapSample
     end
     private_class_method :sum
 
-    # +malloc+: see AccountGrowth.malloc_of; +since+ says when +earlier+ was.
+    # +malloc+: see AccountGrowth.malloc_of; +since+: when +earlier+ was, as text.
     def initialize(later, earlier, malloc: {}, since: "since sampling started")
       @later = later
       @changes = later.since(earlier)
@@ -110,8 +110,8 @@ module HeapSample
       @changes[field] || 0
     end
 
-    # The account says how much there is, samples whose it is.  They are rough
-    # and may say more than there is: then all are made smaller.
+    # The account has the exact amount, and samples show which library allocated it.  Samples are rough
+    # and may add up to more: then all are scaled down.
     def malloc_parts
       all = @changes["malloc_live"] || 0
       sampled = @malloc.transform_values(&:first).select { |_, bytes| bytes > 0 }

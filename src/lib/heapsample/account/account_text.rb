@@ -3,7 +3,7 @@
 module HeapSample
   # An Account as text: a table of its parts.
   class AccountText
-    # With an +earlier+ Account the table has the changes; +since+ says from when on.
+    # With an +earlier+ Account the table has the changes; +since+: since when, as text.
     def initialize(account, layout, earlier: nil, since: nil)
       @account = account
       @layout = layout

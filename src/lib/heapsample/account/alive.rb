@@ -13,7 +13,7 @@ module HeapSample
     # call-seq:
     #   HeapSample::Alive.of(values) -> HeapSample::Alive or nil
     #
-    # What +values+ say; nil if they say nothing.
+    # From the +values+ of a profile; nil if they are not valid.
     def self.of(values)
       new(values) if values.is_a?(Hash)
     end

@@ -5,7 +5,7 @@ module HeapSample
   class AliveText
     ROWS = 5
 
-    # +before+: how many of each kind there were: {threads: 4}, empty where that is not known; +since+ says when.
+    # +before+: how many of each kind there were: {threads: 4}, empty where that is not known; +since+: since when, as text.
     def initialize(alive, layout, before: {}, since: nil)
       @alive = alive
       @layout = layout
@@ -23,7 +23,7 @@ module HeapSample
     # call-seq:
     #   changes(earlier) -> Array of String
     #
-    # Lines that say of which there are more, or fewer, than in +earlier+, an Alive.
+    # Lines for places with more, or fewer, threads or fibers than in +earlier+, an Alive.
     def changes(earlier)
       shown = @alive.since(earlier)
       lines = shown.first(ROWS).flat_map { |change| @layout.sentence(change_sentence(change)) }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Threads or fibers that pile up: how many more there are than in the first profile of a series, all the memory that came
+  # Threads or fibers that pile up: how many more there are than in the first profile of a series, all the memory that was allocated
   # with them, what they retain, and what they wait for.
   class PiledUp
     # A smaller part of the growth of RSS is not named.
@@ -64,7 +64,7 @@ module HeapSample
       @held ||= @walk.holders.select { |one| one.row[Columns::BIRTH_GC].to_i >= since && Roots.threads?(@walk.holders.path(one.node).first.name) }
     end
 
-    # The reference that somebody wrote, by which most of these threads have what they wait for.
+    # The reference that the program wrote, by which most of these threads have what they wait for.
     def object(place)
       edges = held.select { |one| place.what.end_with?(" #{one.class_name}") }.group_by { |one| @walk.holders.path(one.node).last }
       edges.select { |edge, _| edge.written? }.max_by { |_, all| all.sum(&:objects) }&.first&.name

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What a profile says about itself: of which process, when, at which
+  # The header of a profile: of which process, when, at which
   # settings, what was dropped, what sampling cost, and how much there is in it.
   class About
     include Analysis
@@ -19,7 +19,7 @@ module HeapSample
       @name = name
     end
 
-    # The same as data.  +meta+ is all that the file says about itself, by the names that
+    # The same as data.  +meta+ is the whole header of the file, by the names that
     # doc/format.md freezes; its settings are here as well, since they are what one looks for.
     def to_h
       {name: @name, settings: @profile.meta["settings"], drops: @profile.meta["drops"], **counts, meta: @profile.meta}

@@ -8,7 +8,7 @@ module HeapSample
       @layout = layout
     end
 
-    # Lines of text; none where there is little to say.
+    # Lines of text; none where there is little free memory.
     def lines = [*free, *unshared]
 
     # What pins the objects that hold free memory, where they hold much.

@@ -42,7 +42,7 @@ module HeapSample
     # :inuse or, before the first mark, :young.
     def part = top.value.part
 
-    # Is there more to say by class, and by native function?
+    # Are there tables by class, and by native function?
     def classes? = by != :class && kind != :malloc && !total.public_send(part).zero?
     # Has it a table of malloc by function?
     def functions? = profile.malloc? && kind != :slots && by != :function

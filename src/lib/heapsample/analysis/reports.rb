@@ -47,7 +47,7 @@ module HeapSample
     #   why(by: :class, since: nil, full: false, top: 30, min_share: 0.01) -> HeapSample::Why
     #
     # What retains memory: the references by which it is reached, of a snapshot that was taken with <tt>why: true</tt>.
-    # +since+, an earlier profile of this process: only what came after it.
+    # +since+, an earlier profile of this process: only memory allocated after it.
     #
     #   puts GC.sample_profile(why: true).why
     def why(**options) = Why.new(to_profile, **options)
@@ -73,7 +73,7 @@ module HeapSample
     # call-seq:
     #   about(name: nil) -> HeapSample::About
     #
-    # What the profile says about itself: process, time, settings, what was dropped, what sampling cost.
+    # The header of the profile: process, time, settings, what was dropped, what sampling cost.
     #
     #   puts GC.sample_profile.about
     def about(**options) = About.new(to_profile, **options)

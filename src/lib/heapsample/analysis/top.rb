@@ -147,7 +147,7 @@ module HeapSample
       came_by.application(entry.key) if APPLICATION.include?(@by)
     end
 
-    # How the memory of the rows came: a HeapSample::CameBy.
+    # By which stacks the memory of the rows was allocated: a HeapSample::CameBy.
     def came_by # :nodoc:
       @came_by ||= CameBy.of(@profile, @by, entries.map(&:key), kind: value.kind) { |row| row[Columns::PARTS.fetch(value.part) + 2] }
     end

@@ -6,7 +6,7 @@ module HeapSample
   #   puts GC.sample_profile(why: true).why
   #   puts profile.filter(class: "Ticket").why(since: before)     # of tickets, only what was allocated since
   #
-  # A profile says where memory was allocated; this shows which references retain it: a constant, an instance variable,
+  # A profile shows where memory was allocated; this shows which references retain it: a constant, an instance variable,
   # a local variable of a block, a thread's local.  Each path is a shortest one: there may be others, and an object that
   # two paths retain is not freed when one is cut.  Only names of code are shown, never the contents of a key or a string.
   class Why
@@ -31,7 +31,7 @@ module HeapSample
     #   Why.new(profile, by: :class, since: nil, full: false, top: 30, min_share: 0.01)
     #
     # +by+: how the objects at the end of a path are grouped, one of Groups::BY; +since+: an earlier profile of the
-    # process: only what came after it; +full+: with collections and without what is shortened; +top+: nodes that
+    # process: only memory allocated after it; +full+: with collections and without what is shortened; +top+: nodes that
     # are shown; +min_share+: nodes of a smaller part of all are not.  Raises ArgumentError if one of them makes no sense.
     def initialize(profile, by: :class, since: nil, full: false, top: ROWS, min_share: MIN_SHARE)
       Layout.check(top: top)

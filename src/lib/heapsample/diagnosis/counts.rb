@@ -17,7 +17,7 @@ module HeapSample
     BYTES = KINDS.first(3).freeze
     # The parts of the account that are mapped memory.
     MAPPED = %w[stacks code_and_files unattributed].freeze
-    # Growth worth a word: a share of RSS; of threads and fibers so many, and such a share of all.
+    # Growth that is reported: at least a share of RSS; of threads and fibers so many, and such a share of all.
     FLOOR_OF_RSS = 0.005
     FLOOR_OF_COUNT = 20
     FLOOR_SHARE = 0.2
@@ -129,7 +129,7 @@ module HeapSample
 
       def of_majors
         @majors ||= @infos.flat_map { |info| info.majors.reject { |major| inherited?(info, major) || closing?(info, major) } }
-                          .to_h { |major| [major.gc, major] }.values.sort_by(&:gc) # a later profile knows what malloc had when the sweep ended
+                          .to_h { |major| [major.gc, major] }.values.sort_by(&:gc) # a later profile has the malloc bytes of the end of the sweep
         spaced(@majors.filter_map { |major| (size = yield(major)) && Verdict::Point.new(major.time.to_f, major.objects, size) })
       end
 

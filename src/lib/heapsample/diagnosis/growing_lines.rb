@@ -10,7 +10,7 @@ module HeapSample
     MOST = 50
     # A line has such a part of all growth, at least.
     PART_LEAST = 0.01
-    # What asks for the VM's list of heap pages: it grows with whatever else grows.
+    # The code that allocates the VM's list of heap pages: it grows with everything else.
     PAGE_LIST = /\Aheap_page_allocate/
     # A frame in which a file is loaded has one of these labels.
     LOADED = /\A<(?:top \(required\)|class:|module:)/
@@ -100,7 +100,7 @@ module HeapSample
       rows.select { |_, space| space.positive? }
     end
 
-    # Two major GCs: what was allocated between them, and is there, came.
+    # Two major GCs: memory allocated between them that is live counts as growth.
     def bounds(infos, first, last)
       majors = infos[last].majors
       to = majors.reverse.find { |major| major.gc <= infos[last].last_major_gc.to_i }

@@ -8,7 +8,7 @@ module HeapSample
     PARTS = 3
     # Standard deviations from which growth is more than sampling explains.
     CERTAIN = 2.4
-    # The same where no line is certain by itself, though counts say that the process grows: 19 times in 20.
+    # The same where no line is certain by itself, although the counts show that the process grows: 19 times in 20.
     PROBABLE = 1.65
     # Growth by fewer objects than these is a container that is replaced by a larger one.
     CONTAINER = 16
@@ -66,10 +66,10 @@ module HeapSample
     def entries = @entries ||= (walks.entries(holder) if walks && holder&.named?)
     # Is it a table that became larger, though its entries did not become more?
     def table_only? = container? && !entries&.before.nil? && !entries.grew?(ENTRIES_LEAST)
-    # Does what came stay? Of what comes and goes, all is new.
+    # Is what was allocated retained? If it is freed again soon, all of it is new.
     def stays? = container? || parts.first + (Statistics::Z * error / 2) >= FIRST_LEAST * space / PARTS
 
-    # The frames by which most came, the innermost first.
+    # The frames by which most of it was allocated, the innermost first.
     def stack = heaviest ? heaviest.frames : []
     # The line of the application that led to most of it, a Place; nil if there is none.
     def app_line = heaviest&.application

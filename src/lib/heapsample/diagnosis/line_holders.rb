@@ -12,7 +12,7 @@ module HeapSample
   class LineHolders
     # The holder of a smaller part is not named.
     SHARE_LEAST = 1 / 3.0
-    # Of a smaller part nothing is said.
+    # A smaller part is not reported.
     PART_LEAST = 0.1
     # C code lost what no reference was found to, if that is such a part.
     LOST_LEAST = 2 / 3.0

@@ -107,7 +107,7 @@ module HeapSample
     # Bytes an hour: a steady leak of so much would have been found, 19 times in 20.
     def detectable = [:slots, :malloc].filter_map { |kind| counts[kind]&.verdict }.select(&:enough?).sum(&:detectable) * 3600
 
-    # Seconds until more is known; nil if there are too few points to say.
+    # Seconds until more is known; nil if there are too few points.
     def seconds_to_know = (growing.first || counts.fewest)&.verdict&.then { |verdict| verdict.seconds_to_know if verdict.size > 2 }
 
     # Why there are too few major GCs: a sentence of ForcedWork, or nil.

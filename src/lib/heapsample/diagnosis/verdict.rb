@@ -8,7 +8,7 @@ module HeapSample
   #
   # The size is taken after major GCs, so it has no garbage in it. Two things decide. The evidence that it grows is a
   # RankTest of the levels of 8 to 28 blocks of points; the chance of a false alarm in the whole life of a level process is
-  # below ALPHA. It says nothing of what warms up or comes in waves, so six guards have to hold too; in the state :grows
+  # below ALPHA. It does not cover what warms up or rises and falls, so six guards have to hold too; in the state :grows
   # #guard is the guard that fails. Time without work is no evidence: a point counts only if work was done.
   #
   # doc/benchmarks.md has the error rates, and `benchmark/run verdict` measures them.
@@ -20,7 +20,7 @@ module HeapSample
     FIRST = 12
     # Points from which on growth can be called a leak.
     LEAST = 14
-    # Points from which on the absence of evidence says something.
+    # Points from which on the absence of evidence means that there is no leak.
     ENOUGH = 17
     # False alarms in the life of one size; the five sizes of a process make 1 in 1,000.
     ALPHA = 1 / 5000.0
@@ -51,7 +51,7 @@ module HeapSample
     attr_reader :points
     # How far the evidence is beyond what is needed: a natural logarithm, negative if there is not enough.
     attr_reader :evidence
-    # Bytes from which growth is worth a word.
+    # Growth of fewer bytes is ignored.
     attr_reader :floor
 
     # The verdict after some points: a function of the points alone.
@@ -111,7 +111,7 @@ module HeapSample
 
     # How many points count.
     def size = @points.size
-    # Can the absence of evidence say something?
+    # Are there enough points for the verdict that there is no leak?
     def enough? = size >= ENOUGH
     # Does it grow, for certain, or did it?
     def grows? = %i[grows leak ended].include?(state)

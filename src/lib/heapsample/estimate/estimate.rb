@@ -2,7 +2,7 @@
 
 module HeapSample
   # An estimate of how many objects there are and of their bytes, with what is
-  # needed to say how far off it may be.  Estimates of different objects add.
+  # needed for its confidence interval.  Estimates of different objects add.
   class Estimate
     # Below so many samples a figure is marked as weak ...
     WEAK_BELOW = 10
@@ -170,7 +170,7 @@ module HeapSample
     # call-seq:
     #   with_space(bytes, variance = nil) -> HeapSample::Estimate
     #
-    # The same bytes by another account, as far off in proportion; or by what +variance+ says.
+    # The same bytes by another account, as far off in proportion; or with the given +variance+.
     def with_space(space, variance = nil)
       ratio = self.space > 0 ? space / self.space.to_f : 0.0
       Estimate.new(samples, objects, space, variance || self.variance * ratio**2, objects_variance)

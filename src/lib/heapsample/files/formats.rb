@@ -17,7 +17,7 @@ module HeapSample
     #
     # Writes a HeapSample::Profile: to a file, whole or not at all, in the format that its name ends with;
     # or to what has a method write.  +options+ of a page: +root+, +title+.  Returns the number of bytes.
-    # Raises ArgumentError if the name of a file says no format, and if there is no such format.
+    # Raises ArgumentError if the name of a file has no known ending, and if there is no such format.
     def save(profile, target, format: nil, **options)
       format = of(target, format)
       return target.write(encode(profile, format, **options)) unless path?(target)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # By which stacks the memory of some groups came, and which line of the application led there: what a
+  # By which stacks the memory of some groups was allocated, and which line of the application led there: what a
   # row of a table shows next to its key.
   class CameBy
     # A stack, by its profile's number of it.
@@ -47,7 +47,7 @@ module HeapSample
       sums[Stack.new(profile.stacks, row[Columns::STACK])] += bytes.abs if sums
     end
 
-    # The frames by which most of the group's memory came; none if they are not known.
+    # The frames by which most of the group's memory was allocated; none if they are not known.
     def frames(key) = heaviest(key)&.frames || []
 
     # The application's line that led to most of it, where the group is not of that line itself: a Place, or nil.

@@ -5,7 +5,7 @@ module HeapSample
   class Groups
     include Enumerable
 
-    # What rows can be grouped by: by code, and by the columns that say so.  :line is where the memory was allocated; :app the
+    # What rows can be grouped by: by code, and by the columns that allow it.  :line is where the memory was allocated; :app the
     # nearest line above it that is the application's, not a gem's or Ruby's own, or
     # where there is none the line itself.
     BY = [:line, :app, :method, :file, *Columns::GROUPS.keys, :gem, :function].freeze

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Which part of a profile's rows came after an earlier profile.
+  # Which part of a profile's rows was allocated after an earlier profile.
   class Grown
     # +growth+: between the two.
     def initialize(growth)
@@ -17,7 +17,7 @@ module HeapSample
     # call-seq:
     #   part(row, estimate) -> HeapSample::Estimate
     #
-    # Of an estimate of some of a row what came.
+    # The part of an estimate of a row that was allocated since.
     def part(row, estimate)
       all = row[Columns::INUSE_SPACE] + row[Columns::YOUNG_SPACE]
       return Estimate.new unless all > 0

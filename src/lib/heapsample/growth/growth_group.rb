@@ -8,7 +8,7 @@ module HeapSample
     # A Place, or the name of a class, type, gem, function or library.
     attr_reader :key
     attr_reader :gained, :lost
-    # Bytes that came and that no major GC has looked at.
+    # Gained bytes that no major GC has examined.
     attr_reader :awaiting
 
     def initialize(key)

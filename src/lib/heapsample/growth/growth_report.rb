@@ -75,7 +75,7 @@ module HeapSample
       Alive::KINDS.keys.select { |kind| later[kind].count > earlier[kind].count }
     end
 
-    # How what changed came, in all groups that are shown: a HeapSample::CameBy.
+    # By which stacks the changed memory was allocated, in all groups that are shown: a HeapSample::CameBy.
     def came_by # :nodoc:
       @came_by ||= growth.rows.each_with_object(CameBy.new(@by, CHANGES.flat_map { |change| shown(change).map(&:key) })) do |row, came_by|
         came_by.add(row.row.profile, row.row.columns, row.space) if @kind == :both || row.malloc? == (@kind == :malloc)

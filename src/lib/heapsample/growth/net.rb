@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Two estimates, of what came and of what went, and their difference.
+  # Two estimates, of gained and of lost memory, and their difference.
   module Net
-    # Bytes, as an estimate; below 0 where more went than came.
+    # Bytes, as an estimate; below 0 where more was lost than gained.
     def space
       gained.space - lost.space
     end
 
-    # Objects that came, less those that went.
+    # Objects gained, less objects lost.
     def objects
       gained.objects - lost.objects
     end
@@ -18,7 +18,7 @@ module HeapSample
       gained.resident.space - lost.resident.space
     end
 
-    # Is enough of what came or went untouched to be reported?
+    # Is enough of the gained or lost memory untouched to be reported?
     def untouched?
       gained.untouched? || lost.untouched?
     end

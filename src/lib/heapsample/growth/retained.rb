@@ -75,7 +75,7 @@ module HeapSample
         net.space_interval if stayed.samples > 0
       end
 
-      # What came and what it is compared with, as a GrowthRow.
+      # What was allocated and what it is compared with, as a GrowthRow.
       def net = GrowthRow.new(nil, stayed, less)
 
       # Samples behind what is retained.
@@ -83,7 +83,7 @@ module HeapSample
       # Are there fewer than 10 of them?
       def weak? = stayed.weak?
 
-      # Part of what came that is still there, by bytes, and its 95% interval; nil if that is not known.
+      # Part of the allocated memory that is still live, by bytes, and its 95% interval; nil if that is not known.
       def share
         [stayed.space / came.space.to_f, 1.0].min if less.zero? && !came.zero?
       end
@@ -180,7 +180,7 @@ module HeapSample
       came_by.application(entry.key) if Top::APPLICATION.include?(@by)
     end
 
-    # How what is retained came, in the groups that are shown: a HeapSample::CameBy.
+    # By which stacks the retained memory was allocated, in the groups that are shown: a HeapSample::CameBy.
     def came_by # :nodoc:
       @came_by ||= @held.each_with_object(CameBy.new(@by, map(&:key))) { |(row, bytes), came_by| came_by.add(row.profile, row.columns, bytes) }
     end

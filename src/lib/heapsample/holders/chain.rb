@@ -59,7 +59,7 @@ module HeapSample
       LOADED_OBJECTS.match?(object.to_s) && edges.drop(1).all? { |edge| edge.kind == "constant" }
     end
 
-    # Index of the last reference that somebody wrote, other than to a module or an object by its constant.
+    # Index of the last reference that the program wrote, other than to a module or an object by its constant.
     def last_of_data(edges)
       (0...edges.size).to_a.reverse.find { |at| edges[at].kind == "constant" ? false : edges[at].written? || (edges[at].entry? && at > 0 && edges[at - 1].kind == "constant") }
     end

@@ -14,7 +14,7 @@ module HeapSample
     RUNNING = ["thread of Ractor", "fiber of Thread"].freeze
     # References that loaded code consists of.
     CODE = %w[class superclass method code cache].freeze
-    # Those that somebody wrote: there is one of the first, and as many of the others as there are objects.
+    # References that the program wrote: one each of the first kinds, and one per object of the others.
     SINGLE = %w[constant cvar gvar thread_local fiber_local address].freeze
     WRITTEN = [*SINGLE, "ivar", "member", "local"].freeze
     # Collections of anything. They do not show what retains memory: the reader wants to know whose collections they are.
@@ -29,7 +29,7 @@ module HeapSample
     METHOD_OF_CLASS = /\Amethod \S+ of ((?:singleton )?(?:class|module) .+)\z/m
     # So many edges of a family are shown as one.
     FAMILY_LEAST = 10
-    # To a TracePoint that somebody has enabled, for all code or for some.
+    # To a TracePoint that is enabled, for all code or for some.
     ENABLED = /\Aenabled TracePoint of /
 
     # What it is called, without how often it is repeated; of which kind.
@@ -72,7 +72,7 @@ module HeapSample
     def local? = kind == "local"
     # Is it of loaded code?
     def code? = CODE.include?(kind)
-    # Did somebody write it?
+    # Did the program write it?
     def written? = WRITTEN.include?(kind) || ENABLED.match?(name)
 
     # Has a collection of anything it?

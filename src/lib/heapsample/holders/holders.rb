@@ -94,7 +94,7 @@ module HeapSample
       way.reverse
     end
 
-    # To how many objects the reference of a node leads, on the ways to samples; nil if the file does not say.
+    # To how many objects the reference of a node leads, on the paths to samples; nil if the file does not have it.
     def linked(node) = @linked[node]
 
     # The same of some of the rows only.

@@ -49,7 +49,7 @@ module HeapSample
       # "@subscribers of Notifier", "local cache of Worker#run app/worker.rb:7".
       def to_s = Layout.new(root: Dir.pwd).holder(self)
 
-      # JSON-ready. +named+: is it a reference that somebody wrote? If not, +root+ is all that is known.
+      # JSON-ready. +named+: is it a reference that the program wrote? If not, +root+ is all that is known.
       def to_h
         {named: named?, name: edge.name, kind: edge.kind, path: (edge.path unless edge.path.empty?), line: (edge.line if edge.line > 0),
          root: path.first.name, share: share, bytes: space, owner: owner}.compact
@@ -124,7 +124,7 @@ module HeapSample
     end
 
     # The references that keep most together, of those that differ in a class alone or are of one name below different ones, and of
-    # which none keeps a tenth: one of their nodes, their Estimate, and an Edge that stands for them; nil if there are no such.
+    # which none retains a tenth: one of their nodes, their Estimate, and an Edge that stands for them; nil if there are no such.
     def of_family(sums)
       families = %i[family siblings].flat_map { |kind| sums.group_by { |node, _| @holders.path(node).last.then { |edge| edge.public_send(kind) || edge.key } }.to_a }
       families.filter_map do |name, same|
@@ -184,7 +184,7 @@ module HeapSample
     # Does it lead to a linked list, of whose objects there are many?
     def first_of_list?(path, at) = !path[at].root? && !path[at].passed_through? && at + 1 < path.size && path[at + 1].repeats > 1
 
-    # Is it of an object of which there are many, or of a block that something above keeps?
+    # Is it of an object of which there are many, or of a block that something above retains?
     def passed_over?(path, way, at)
       edge = path[at]
       return false if Edge::SINGLE.include?(edge.kind)

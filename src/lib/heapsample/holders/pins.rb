@@ -30,12 +30,12 @@ module HeapSample
     WORDS = {"address" => "a variable of C code", "key" => "a Hash that compares by identity",
              "shared" => "an object that shares its memory", "root" => "the VM", OTHERS = "others" => "others"}.freeze
     RUNNING = %w[local stack self block environment].freeze
-    # Of none in a file: the pin that the last major GC met is gone; smaller ones than the file has room for.
+    # Names that are in no file: the pin of the last major GC is gone; pins too small for the room in the file.
     GONE = "(no pin any more)"
 
     module_function
 
-    # Array of Pin, of what a profile says; the largest first.
+    # Array of Pin, from the values of a profile; the largest first.
     def of(values) = values.filter_map { |value| pin(value) }.sort_by.with_index { |pin, index| [-pin.estimate.space, index] }
 
     # Sums by reference, whatever lines allocated the objects; the line is the one with the most memory.

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # Categories of roots, where ways begin, that are not what a person looks for: what their names mean, and whether
-  # something keeps what is below.
+  # Categories of roots, where ways begin, that are not part of the program: what their names mean, and whether
+  # the category retains the memory below.
   module Roots
     # +pattern+ of the name; a sentence; +holder+: does it stand for a holder?
     Root = Struct.new(:pattern, :meaning, :holder) do
@@ -31,7 +31,7 @@ module HeapSample
     # Is it what threads and fibers have?
     def threads?(name) = name.start_with?("(threads")
 
-    # Does a category of this name not say what retains what is below it?
+    # Does a category of this name not show what retains the memory below?
     def silent?(name) = of(name)&.known? == false
 
     # What is known of a category by its name: a Root, or nil of one that a person wrote.

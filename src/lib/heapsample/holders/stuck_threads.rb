@@ -15,7 +15,7 @@ module HeapSample
 
     module_function
 
-    # Array of Place, of what a profile says; those that retain most first.
+    # Array of Place, from the values of a profile; the ones that retain most first.
     def of(values)
       places = values.filter_map do |value|
         place = Place.new(*value.values_at("name", "path", "line", "threads", "space"))

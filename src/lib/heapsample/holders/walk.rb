@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What a profile says of the walk that looked for holders: what it cost, or why there was none.
+  # The heap walk of a profile: what it cost, or why there was none.
   class Walk
     # call-seq:
     #   HeapSample::Walk.of(values) -> HeapSample::Walk or nil
     #
-    # What +values+ say; nil if they say nothing.
+    # From the +values+ of a profile; nil if they are not valid.
     def self.of(values)
       new(values) if values.is_a?(Hash)
     end

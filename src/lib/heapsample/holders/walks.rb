@@ -8,18 +8,18 @@ module HeapSample
     SHARE_LEAST = 1 / 3.0
     # One sample is chance.
     SAMPLES_LEAST = 2
-    # Fewer samples do not say what was removed.
+    # With fewer samples it is not known what was removed.
     REMOVED_SAMPLES = 5
     # Containers within containers, as the Hash of a Concurrent::Map.
     WITHIN_MOST = 3
 
     # How many entries a container had at the first walk and at the last, what limits it ("@max_size of Cache", or nil), when
-    # the first walk was made, and the part of what it had then that was removed since, by samples. +before+, +since+ and +gone+ are
+    # the first walk was made, and the part of its entries then that was removed since, by samples. +before+, +since+ and +gone+ are
     # nil where they are not known.
     Entries = Struct.new(:before, :now, :bound, :since, :gone) do
       # About how many were removed.
       def removed = gone && (gone * before).round
-      # Is the part too small for what the samples can say?
+      # Is the part too small to be certain by samples?
       def none_removed? = !gone.nil? && gone < 0.1
       # Did it grow by this factor?
       def grew?(factor) = !before.nil? && now >= factor * [before, 1].max

@@ -2,12 +2,12 @@
 
 module HeapSample
   # Numbers by the column, packed for the HTML view: the length of a JSON object
-  # in four bytes, the object, which says where each column is, and behind it the
+  # in four bytes, the object, which lists where each column is, and behind it the
   # columns, each on a multiple of 8 bytes, little-endian.
   #
   # A column takes as few bytes a number as its largest one allows: one, two or
   # four for whole ones, else eight as floating point; one that is all zeros
-  # takes none.  gzip, which comes after, makes little of what repeats.
+  # takes none.  gzip, which follows, compresses repeated values well.
   class ViewColumns
     ALIGNMENT = 8
     # Below which number a whole one is packed how.

@@ -2,7 +2,7 @@
 # shareable_constant_value: literal
 
 module HeapSample
-  # What rows of the page can be grouped by: Groups::BY, so that a column that the schema says may group is in the page's
+  # What rows of the page can be grouped by: Groups::BY, so that each column that may group is in the page's
   # menu, too. Of each: its name; the column of the sheet that has the key (a text, or a frame of code); the field that distinguishes
   # frames of code; and whether rows of slots have no such key.
   module ViewGroups

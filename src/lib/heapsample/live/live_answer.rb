@@ -7,7 +7,7 @@ module HeapSample
   # Alive.  Any program may answer in place of a Ruby.  So the answer is refused unless each field has the type and the
   # range that doc/protocol.md gives it.  Unknown fields are left out.
   module LiveAnswer
-    # The answer is refused.  The message says what is wrong with it.
+    # The answer is refused.  The message has the reason.
     class Damaged < StandardError
     end
 
@@ -26,7 +26,7 @@ module HeapSample
     NUMBER_MOST = 2**63
     TEXT_MOST = 4096
     DEPTH = 8
-    # Without these an answer says nothing.
+    # An answer needs these.
     MEMORY = %w[account alive].freeze
     ABOUT = %w[process_id taken_ns sampling].freeze
 

@@ -10,7 +10,7 @@ module HeapSample
   #   process.profile.top.to_s
   #   process.memory[:account][:rss]
   #
-  # A process that was started with no setting opens its socket when it gets a signal; it is sent only where /proc says that
+  # A process that was started with no setting opens its socket when it gets a signal; it is sent only where /proc shows that
   # it is handled.  The caller must be the user of the process, or root.  Root can ask a process in a container from outside, by the
   # process id outside.
   class LiveProcess
@@ -31,7 +31,7 @@ module HeapSample
       new(nil, socket: text) if !text.empty? && File.socket?(text)
     end
 
-    # All that can be asked by who asks, or could be: those that handle the signal.
+    # All processes that this user can ask, or that handle the signal.
     def self.all
       Dir.children(PROC).grep(/\A\d+\z/).map(&:to_i).sort.filter_map do |pid|
         process = new(pid)
@@ -49,7 +49,7 @@ module HeapSample
     # "process 4711", or the path of its socket.
     def name = pid ? "process #{pid}" : @socket
 
-    # Is it a Ruby with the heap sampler that can be asked?  It handles the signal; and its program says so, where this user may look.
+    # Is it a Ruby with the heap sampler that can be asked?  It handles the signal; and its program shows it, where this user may look.
     # (Where not, one that handles the signals on both sides too is taken for one that handles all.)
     def ruby?
       caught = status[/^SigCgt:\s*(\h+)/, 1]&.to_i(16)
@@ -103,13 +103,13 @@ module HeapSample
     # Waits until the process ends.  true: it ended normally; false: it was killed, or called exit! or exec(2).  See LiveSocket#wait_for_end.
     def wait_for_end = through_socket(&:wait_for_end)
 
-    # Starts to sample, or changes settings, the same as in RUBY_HEAP_SAMPLE. Returns what #hello says afterwards.
+    # Starts to sample, or changes settings, the same as in RUBY_HEAP_SAMPLE. Returns #hello afterwards.
     def start(**settings) = ask("start", **settings)
 
-    # Changes settings. Returns what #hello says afterwards. Raises Refused where it does not sample.
+    # Changes settings. Returns #hello afterwards. Raises Refused where it does not sample.
     def set(**settings) = ask("set", **settings)
 
-    # Ends sampling, and forgets all samples. Returns what #hello says afterwards.
+    # Ends sampling, and forgets all samples. Returns #hello afterwards.
     def stop = ask("stop")
 
     # The path of its socket; opened by the signal where there is none.

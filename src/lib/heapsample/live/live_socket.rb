@@ -8,7 +8,7 @@ module HeapSample
   #
   #   LiveSocket.new("/tmp/ruby-heap-1000/4711-99.sock").ask("memory")   # => {account: …}
   class LiveSocket
-    # What is said of no answer, and the answers that refuse, as one sentence.
+    # The error for no answer or a refusal, as one sentence.
     class Refused < StandardError
     end
 
@@ -60,7 +60,7 @@ module HeapSample
     # call-seq:
     #   wait_for_end -> true or false
     #
-    # Waits until the process ends.  true: it ended normally, and said so.  false: it said nothing: it was killed, or called exit! or
+    # Waits until the process ends.  true: it ended normally, and sent a message.  false: it sent none: it was killed, or called exit! or
     # exec(2), or has closed the connection.  Raises Refused where it does not answer, as when 16 clients wait already.
     def wait_for_end
       asking("wait", {}) do |socket|
@@ -124,7 +124,7 @@ module HeapSample
       refuse("another process (#{listener}) listens at its address, #{path}") if @pid && listener != @pid && listener != 0
     end
 
-    # It may have answered already, and have hung up: 32 others ask.
+    # The process may have answered already, and have closed the connection: it has 32 others.
     def send_line(socket, line)
       socket.write(line)
     rescue Errno::EPIPE
@@ -181,7 +181,7 @@ module HeapSample
       refuse_late unless left.positive? && socket.wait_readable(left)
     end
 
-    # Do none of its threads run?  Of another machine's, or one that is gone, it is not known.
+    # Do none of its threads run?  For a process of another machine, or one that has ended, it is not known.
     def stopped?
       @pid && File.read("/proc/#{@pid}/stat")[/\) (\S)[^)]*\z/, 1]&.downcase == "t"
     rescue SystemCallError

@@ -139,7 +139,7 @@ module HeapSample
       raise Refused, "#{name}: it redirects to an invalid URL"
     end
 
-    # The first line of what it says, where that is a text.
+    # The first line of its answer, where that is a text.
     def reason(body)
       line = body[0, 300].force_encoding(Encoding::UTF_8).scrub("?")[/\A[^<\n]+/].to_s.strip
       line.empty? ? "" : ": #{line}"

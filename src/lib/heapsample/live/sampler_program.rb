@@ -4,7 +4,7 @@ module HeapSample
   # Is the program of a process a Ruby with the heap sampler?  The signal that opens its socket is sent to no other program:
   # its meaning there is unknown, and a program may handle every signal, as Go programs do.
   #
-  # The executable says so, or its libruby: the greeting of the protocol stands in it.  Both are files that another user may
+  # The executable or its libruby contains the greeting of the protocol.  Both are files that another user may
   # have made: only plain files are opened, without waiting, and no more is read of them than a Ruby has.
   class SamplerProgram
     MARK = "heap-sample/1 "

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What retains the rows of a file: its messages Reference, which are a tree, and Part, which say how much of a row is
+  # What retains the rows of a file: its messages Reference, which are a tree, and Part, which have how much of a row is
   # reached on a chain of them.  Collects them while rows are read.
   class PprofHolders
     # Fields of Reference: the parent's place among the references, from 1, lower than its own; what it is called, of which

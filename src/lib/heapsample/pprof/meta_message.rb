@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What a profile says about itself, as a message of protobuf: the message Meta of doc/heap_sampler.proto.  As a Hash it
+  # The header of a profile, as a message of protobuf: the message Meta of doc/heap_sampler.proto.  As a Hash it
   # has String keys, in the order below.
   #
   # A name has the same number in all messages.  To add a field: its name and type in the list of its message, and its

@@ -5,7 +5,7 @@ module HeapSample
   # fields of one message.  Every read stays within the message or raises
   # Protobuf::Malformed.
   class Protobuf
-    # The bytes are not what they should be; the message says how.
+    # The bytes are not what they should be; the message has the reason.
     class Malformed < StandardError
     end
 

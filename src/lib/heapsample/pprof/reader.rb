@@ -86,7 +86,7 @@ module HeapSample
     # call-seq:
     #   PprofReader.read_meta(path_or_io, limit: DECODED_MAX, name: path) -> Hash
     #
-    # What a file says about itself (Profile#meta), without its rows.
+    # The header of a file (Profile#meta), without its rows.
     def self.read_meta(source, limit: DECODED_MAX, name: source)
       return reading(source, name, limit, &:read_meta_alone) if source.respond_to?(:read)
 
@@ -127,7 +127,7 @@ module HeapSample
     private_class_method :settings_in
 
     # Yields a reader of what is in a file.  What is wrong with that is a FormatError: if it
-    # is another kind of file, that is what it says.
+    # is another kind of file, the error names the kind.
     def self.reading(file, name, limit)
       start = file.read(CHUNK).to_s
       packed = start.start_with?(GZIP_MAGIC)

@@ -2,7 +2,7 @@
 
 module HeapSample
   # Names of C++ functions as their authors wrote them.  A profile has the symbols of its files
-  # (_ZN6google8protobuf5ArenaC1Ev).  The C++ library itself says what they mean (libstdc++'s
+  # (_ZN6google8protobuf5ArenaC1Ev).  The C++ library itself decodes them (libstdc++'s
   # __cxa_demangle, called by Fiddle); we have no rules of our own.  Where either is missing, the name is the symbol.
   module CPlusPlus
     SYMBOL = /\A_Z[\w.$]+\z/

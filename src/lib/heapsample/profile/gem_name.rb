@@ -59,7 +59,7 @@ module HeapSample
     # File.basename, of any text: it raises ArgumentError where there is a NUL.
     def base(path) = File.basename(path.delete("\0"))
 
-    # The root that +path+ lies below.  A root that is "/" says nothing.
+    # The root that +path+ lies below.  A root that is "/" is ignored.
     def root_of(path, roots)
       roots.find { |root| root.length > 1 && path.start_with?(root) && path[root.length] == "/" }
     end

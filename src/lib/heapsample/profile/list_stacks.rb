@@ -86,7 +86,7 @@ module HeapSample
       (1..most).bsearch { |length| one.byteslice(0, length) != other.byteslice(0, length) } - 1
     end
 
-    # Those that came after the rest was identified.
+    # Stacks that were added after the rest was identified.
     def number_of(handle)
       frame_ids(handle).reverse.inject(NO_IDENTITY) { |below, id| on_top(below, id) }
     end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What a profile knows about itself, by the names that doc/format.md freezes.
-  # Everything is nil if the profile does not say it or says nonsense.
+  # The header of a profile, by the names that doc/format.md freezes.
+  # Everything is nil if the profile does not have it, or has an invalid value.
   class Meta
     NS_PER_S = 1_000_000_000r
     MALLOC_STATES = %w[on standby off missing].freeze
@@ -45,7 +45,7 @@ module HeapSample
     # How often the sampler had too many samples, and took away or weighted anew some that it held.
     def thinnings = number("settings", "thinnings")
     # Equal in two profiles of a session if what is a sample in both stands for the same in both.  A file without
-    # #thinnings says no more than whether the interval is another.
+    # #thinnings only shows whether the interval has changed.
     def weights = thinnings || [interval, interval_changes] # :nodoc:
     # Is the interval what a budget pays for?
     def interval_auto? = at("settings", "interval_auto") == true

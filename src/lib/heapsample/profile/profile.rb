@@ -159,8 +159,8 @@ module HeapSample
     #   save(io, format: "pb.gz", root: Dir.pwd, title: nil) -> Integer
     #
     # Writes the profile in the format that +path+ ends with: .pb.gz or .pb (pprof), .folded (folded stacks), .json
-    # (speedscope), .html (a page, which +root+ and +title+ are for); or as +format+ says.  A file is whole or not there.
-    # Returns the number of bytes.  Raises ArgumentError if the path says no format.
+    # (speedscope), .html (a page, which +root+ and +title+ are for); or as +format+ sets.  A file is whole or not there.
+    # Returns the number of bytes.  Raises ArgumentError if the path has no known ending.
     #
     #   GC::SampleProfile.load("heap.pb.gz").filter(gem: "nokogiri").save("nokogiri.json")
     def save(target, **options)

@@ -5,7 +5,7 @@ module HeapSample
   # size, GC count of the allocation, and labels.  One of malloc'd memory has class and type
   # "(malloc)", slot size 0, and no young.
   #
-  # #[] has each column by name: Columns says what they are.  A row takes part in pattern matching:
+  # #[] has each column by name: Columns describes them.  A row takes part in pattern matching:
   #
   #   profile.rows.select { |row| row in {class: "String", birth_gc: 10.., inuse: {samples: 5..}} }
   class Row

@@ -109,7 +109,7 @@ module HeapSample
 
     # The same of the application's code (GemName): the nearest line of it that
     # called the gem or library which allocated; nil if there is none.  A line below the application's roots
-    # comes before one that is merely no gem's, and a file in bin that only starts a gem's program is none.
+    # is preferred to one that is merely not in a gem, and a file in bin that only starts a gem's program is none.
     def application_site(handle)
       known = @application_sites[handle]
       return known || nil unless known.nil?
@@ -209,7 +209,7 @@ module HeapSample
       nearest_site(handle) { |id| loading?(id) } || nearest_site(handle) { false }
     end
 
-    # The block says which frames are passed over.
+    # The block returns true for frames to pass over.
     def nearest_site(handle)
       found = nil
       each_frame_id(handle) do |id|

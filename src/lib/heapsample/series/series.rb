@@ -8,7 +8,7 @@ module HeapSample
   #   series = HeapSample::Series.load("/var/tmp/profiles")
   #   puts series.diagnosis
   #
-  # Of a file what it says about itself is kept (settings, GC counts, the account of the process); rows are read when
+  # The header of each file stays in memory (settings, GC counts, the account of the process); rows are read when
   # they are asked for, one profile at a time, and the profiles read last are held, so that a day of profiles a minute
   # takes little more memory than a few of them. The files themselves are held packed, as they are on disk: keep=
   # deletes some while we read.

@@ -25,7 +25,7 @@ module HeapSample
 
       def most?(awaiting, space) = space > 0 && awaiting > MOST * space
 
-      # Of so many bytes that await a major GC, of all; nil if there is nothing to say.
+      # Of so many bytes that await a major GC, of all; nil if there is nothing to report.
       def sentence(info, layout, awaiting, space, what = "the live memory")
         return unless space > 0 && !info.merged?
         return "No major GC has run in this process yet, so part of #{what} may be garbage." if info.gc_major == 0

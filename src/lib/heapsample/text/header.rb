@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What a report says first: what was sampled, when, and how well.
+  # The head of a report: what was sampled, when, and how well.
   class Header
-    # Lines that say of which part of its rows a filtered profile is.
+    # Lines with the filters of a filtered profile.
     def self.part(profile, layout)
       profile.filtered ? layout.sentence("A part of the profile, filtered: #{profile.filtered}") : []
     end
@@ -28,7 +28,7 @@ module HeapSample
       ["Heap sample#{" of process #{id}" if id}", @info.title, origin, @info.ruby].compact.join(", ")
     end
 
-    # Of a file that says so: where from, and which version of the application.
+    # The host and the version of the application, where the file has them.
     def origin
       parts = [("on #{@info.host}" if @info.host), ("deploy #{@info.deploy}" if @info.deploy)].compact
       parts.join(", ") unless parts.empty?

@@ -391,7 +391,7 @@ module HeapSample
       [[keys.map { |key| place(key).length }.max || 0, PLACE_MIN].min, [keys.map { |key| least(key) }.max || 0, (width * PLACE_SHARE).floor].min].max
     end
 
-    # Texts that may be cut give what the block says is missing.
+    # Texts that may be cut give up the width that the block returns.
     def narrow(columns, kept, widths)
       kept[0..-2].select { |index| columns[index][3] }.each do |index|
         least = [columns[index][3], columns[index][0].length].max

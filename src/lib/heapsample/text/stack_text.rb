@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # A stack as lines of text, leaf first: whole where the layout has stacks, else what says most of it.
+  # A stack as lines of text, leaf first: whole where the layout has stacks, else its most useful frames.
   # That is the native code which wanted the memory, the line that called it, and the lines of the application behind;
   # what is left out is counted where it was.
   class StackText

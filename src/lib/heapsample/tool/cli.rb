@@ -43,7 +43,7 @@ module HeapSample
 
       def run
         on_interrupt("DEFAULT")                 # raises Interrupt
-        Thread.report_on_exception = false      # an error of a thread is said below, once
+        Thread.report_on_exception = false      # an error of a thread is printed below, once
         name, *rest = @arguments
         case name
         when nil then usage($stderr) || MISUSED

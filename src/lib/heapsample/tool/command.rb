@@ -59,7 +59,7 @@ module HeapSample
 
       private
 
-      # What it does, examples, usage, and what else there is to say.
+      # The help text: what the command does, examples, usage, and details.
       def introduction
         summary, examples, usage, help = %i[SUMMARY EXAMPLES USAGE HELP].map { |name| self.class.const_get(name) }
         ["#{summary[0].upcase}#{summary[1..]}.\n", examples.gsub(/^/, "    "), "Usage: heapsample #{self.class.command_name} #{usage}\n",
@@ -92,7 +92,7 @@ module HeapSample
         end
       end
 
-      # Where -o says; +paths+ are what will be read.
+      # The output of -o; +paths+ are what will be read.
       def output_path(paths)
         output = options[:output] or raise UsageError, "no output given; add -o OUTPUT#{self.class::ENDINGS.first}"
         Output.check(output, paths.flat_map { |path| path != Inputs::STDIN && File.directory?(path) ? Inputs.profiles_in(path) : path })

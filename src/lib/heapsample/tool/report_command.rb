@@ -16,7 +16,7 @@ module HeapSample
       VALUES = Value::NAMES
       FORMATS = [].freeze
       TOP = ["ROWS", "rows in a table", HeapSample::Top::ROWS].freeze
-      # How long it looks at a running process, unless --seconds says otherwise.
+      # How long it watches a running process, unless --seconds is given.
       SECONDS = nil
       # Of the run time of a process, for GCs and heap walks.
       SHARE = "1%"
@@ -181,7 +181,7 @@ module HeapSample
         {root: Dir.pwd, width: terminal.width, style: terminal.style(options[:color] || "auto"), **options.slice(:root, :width, :stacks)}
       end
 
-      # Where -o says to write a page.  A name without an ending may be a device or a pipe.
+      # The output of -o, for a page.  A name without an ending may be a device or a pipe.
       def page_path(paths)
         output = output_path(paths)
         return output if File.extname(output).empty? || output.end_with?(*PAGE_ENDINGS)
@@ -196,7 +196,7 @@ module HeapSample
         print_written(output)
       end
 
-      # Prints it as --format or --json says.
+      # Prints it in the format of --format or --json.
       def print_analysis(analysis)
         format = options[:format] || "text"
         text = analysis.text(**look) unless json?

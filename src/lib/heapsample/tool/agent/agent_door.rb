@@ -88,7 +88,7 @@ module HeapSample
 
       attr_reader :path
 
-      # Raises Failure, and says what would do.
+      # Raises Failure, with what to do instead.
       def initialize(text, token_file, name)
         @path = text.delete_prefix("unix:") if text.start_with?("unix:/")
         @host, @port = TCP.match(text)&.values_at(:host, :port)

@@ -41,7 +41,7 @@ module HeapSample
 
       def now(clock = Process::CLOCK_MONOTONIC) = Process.clock_gettime(clock)
 
-      # After exec(2), the last profile of the program before it goes first.
+      # After exec(2), the last profile of the program before it is sent first.
       def take(take)
         @making.synchronize do
           before = @known[take.key]
@@ -100,7 +100,7 @@ module HeapSample
     end
 
     # Sends to one receiver, with a thread of its own. What cannot be sent waits in memory: an hour at most, and as long as there
-    # is room; the oldest goes first.
+    # is room; the oldest is dropped first.
     class AgentSender
       # Seconds, and bytes of all receivers.
       AGE_MOST, BYTES_MOST = 3600, 8 << 20

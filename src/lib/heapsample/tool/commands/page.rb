@@ -35,7 +35,7 @@ module HeapSample
 
         def series?(paths) = paths.size > 2 || paths.any? { |path| path != Inputs::STDIN && File.directory?(path) }
 
-        # The worst process, and what is said of all; of a part of the profiles nothing is said.
+        # The worst process, and the diagnosis of all; no diagnosis for a part of the profiles.
         def diagnosed(paths)
           series, warnings = all_series(paths)
           diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { Diagnosis.new(series, warnings: warnings).tap(&:kind) }

@@ -27,7 +27,7 @@ module HeapSample
         TEXT
         HEAD = [["pid", :right], ["of", :right, 2], ["RSS", :right], ["grew", :right], ["in", :right], ["threads", :right, 1], ["sampled", :left], ["title", :left]].freeze
 
-        # Of a process that only its own user and root may ask.
+        # For a process that only its own user and root may ask.
         UNKNOWN = "?"
         FOREIGN = "#{UNKNOWN} belongs to another user; run this as that user or as root."
         # One that does not answer holds up no other.

@@ -37,7 +37,7 @@ module HeapSample
         PASSED_ON = %w[TERM HUP QUIT USR1 USR2].freeze
         # A terminal sends these to the command as well.
         SHARED = %w[INT].freeze
-        # The shell's way to say that a signal ended a command.
+        # The exit status of a shell where a signal ended a command.
         SIGNALLED = 128
 
         def call(arguments)
@@ -109,7 +109,7 @@ module HeapSample
           {"RUBYOPT" => "#{ENV.fetch("RUBYOPT", nil)} -r#{AT_END}".strip, AT_END_VARIABLE => folder}
         end
 
-        # Of settings that make no sense the sampler says so itself, and samples nothing.
+        # The sampler itself reports invalid settings, and samples nothing.
         def none_written(folder, settings, command)
           FileUtils.rmdir(folder) unless options[:output]
           check = settings.empty? ? "" : "#{settings.join(",")} (any error is above), and "
@@ -121,7 +121,7 @@ module HeapSample
           warn "", analysis(profile(paths)), "", where(paths) unless options[:quiet]
         end
 
-        # The last one; of several processes their sum.  One at the end comes last.
+        # The last one; of several processes their sum.  A profile of the end is last.
         def profile(paths)
           last = Tool::Merge.last_of_each(paths.map { |path| Tool::Merge.about(path) })
           return Inputs.load(last.first) if last.size == 1

@@ -49,7 +49,7 @@ module HeapSample
         source
       end
 
-      # What a profile says about itself, as Profile#meta.
+      # The header of a profile, as Profile#meta.
       def meta(path)
         process = live(path)
         return process.profile.meta if process
@@ -76,7 +76,7 @@ module HeapSample
         [series, damaged]
       end
 
-      # What the block makes of each path; those that are damaged are left out, and said; those that are gone are left
+      # What the block makes of each path; damaged files are left out, with a message; files that are gone are left
       # out (keep= deletes).  One that the user +named+ must be read.  Where +left_out+ is given, it gets the messages instead of stderr.
       def readable(paths, named = [], left_out = nil)
         warnings = left_out || []

@@ -2,7 +2,7 @@
 
 module HeapSample
   module Tool
-    # What a merged profile says about itself: sums where a sum means something,
+    # The header of a merged profile: sums where a sum means something,
     # what all agree on, and null for the rest (doc/format.md, Merged profiles).
     class MergedMeta
       SAME = %w[format generator ruby memsize].freeze

@@ -2,7 +2,7 @@
 
 module HeapSample
   module Tool
-    # What somebody may have meant who wrote a name that is not there.
+    # Known names that are similar to a name that is not known.
     module Nearest
       # Names that hold the text, at most.
       HOLDING = 3

@@ -4,7 +4,7 @@ module HeapSample
   module Tool
     # Reads the value of an option.
     module Values
-      # A value makes no sense; the message says what would.  OptionParser would add its own words
+      # A value is invalid; the message names valid values.  OptionParser would add its own words
       # to an error of its own.
       class Refused < StandardError
       end
@@ -35,7 +35,7 @@ module HeapSample
         number && number > 0 ? number : refuse(option, value, "it must be a whole number above 0")
       end
 
-      # +meaning+ says what the number is: "a number of seconds, 0 or more".
+      # +meaning+: what the number is, as text: "a number of seconds, 0 or more".
       def number(option, value, range, meaning)
         number = Float(value, exception: false)
         number && range.cover?(number) ? number : refuse(option, value, "it must be #{meaning}")

@@ -2,7 +2,7 @@
 
 module HeapSample
   module Tool
-    # Says what takes its time, on a terminal's last line, once it has taken a
+    # Shows what takes time, on a terminal's last line, once it has taken a
     # second; then clears it.
     class Progress
       SILENT = 1

@@ -2,7 +2,7 @@
 
 module HeapSample
   module Tool
-    # What the library asks to decorate text: terminal escapes around it, which
+    # Decorates text for the library: terminal escapes around it, which
     # take no room.  Growth is red because it is what one looks for.
     class Style
       CODES = {title: "1", head: "4", weak: "2", grown: "31", shrunk: "34"}.freeze

@@ -4,13 +4,13 @@ module HeapSample
   module Tool
     # What there was to see of a running process at one moment, and what changed since.
     class WatchLook
-      # A line of code: its name, bytes that it grew by since one looks, bytes that it allocates in a second (nil: not known yet).
+      # A line of code: its name, bytes that it grew by since the start, bytes that it allocates in a second (nil: not known yet).
       Row = Struct.new(:name, :grew, :allocated)
       # How rows can be ranked.
       SORTS = {grew: "growth", allocated: "allocation"}.freeze
       ROWS = 10
 
-      # +now+, +before+, +first+: what LiveProcess#memory said now, at the look before, and when one began to look; each with
+      # +now+, +before+, +first+: results of LiveProcess#memory now, at the look before, and at the start; each with
       # the second when it did, as :at.  +growth+: WatchGrowth.
       def initialize(name:, now:, before:, first:, growth:, sort:, layout:)
         @name = name
