@@ -77,9 +77,9 @@ class CommandsTest < Test
 
   test "--stacks shows how each row came" do
     [["top", b], ["diagnose", b], ["top", "--value", "churn", b], ["top", "--by", "generation", b], ["diff", a, b]].each do |command|
-      assert(printed(*command, "--stacks").match?(/^Most of 1 came by:\n  /), command)
+      assert(printed(*command, "--stacks").match?(/^Most of 1 was allocated by:\n  /), command)
       assert(printed(*command, "--stacks", "--json").include?('"stack": ['), command) unless command.include?("generation")
-      refute(printed(*command).include?("came by"), command)
+      refute(printed(*command).include?("was allocated by"), command)
     end
     fails(2, /invalid option: --stacks/, "tree", b, "--stacks")
   end

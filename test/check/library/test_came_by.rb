@@ -38,7 +38,7 @@ class CameByTest < Test
       missing = frames.reject { |frame| text.include?(frame) }
       assert_equal([analysis.class, []], [analysis.class, missing])
       assert(JSON.generate(analysis.to_h(stacks: true)).include?("settings_controller.rb:12"), analysis.class.name)
-      refute(analysis.to_s.include?("came by"))
+      refute(analysis.to_s.include?("was allocated by"))
     end
   end
 

@@ -319,7 +319,7 @@ class SendingTest < AgentTest
   BIG = "HTTP/1.1 200 OK\r\n#{"X-Filler: #{"y" * 4000}\r\n" * 600}\r\n{}"
   {"500" => [[500, "oops"], "answers 500: oops"], "408" => [[408, ""], "answers 408"], "429" => [[429, "slow down"], "answers 429"], "nothing" => [[nil], "EOFError"],
    "garbage" => [["\x16\x03\x01garbage\r\n\r\n"], "HTTPBadResponse"],
-   "a page" => [[200, "<html>Sign in</html>"], "something else than JSON"], "an endless answer" => [[BIG], "too long"]}.each do |what, (answer, reason)|
+   "a page" => [[200, "<html>Sign in</html>"], "is not JSON"], "an endless answer" => [[BIG], "too long"]}.each do |what, (answer, reason)|
     test "a receiver that gives #{what}: the profile waits, one line when it begins, one when it works again" do
       count = 0
       server = Receiver.new { (count += 1) < 3 ? answer : [200, "{}"] }

@@ -323,7 +323,7 @@ class LiveTest < Test
         rescue Errno::EIO
           raise "it ended: #{seen}"
         end
-        wait[/n next process · q ends/]
+        wait[/n next process · q quit/]
         wait[%r{MiB/s\s+-e:2}]
         keys.write("s")
         wait[%r{[MK]iB/s\s+-e:}]

@@ -13,7 +13,7 @@ module HeapSample
     # Lines below a table, for each of +rows+ (pairs of a rank and frames).
     def self.section(rows, layout)
       rows.flat_map do |rank, frames|
-        frames.empty? ? [] : [*layout.sentence("Most of #{rank} came by:"), *new(frames, layout).lines]
+        frames.empty? ? [] : [*layout.sentence("Most of #{rank} was allocated by:"), *new(frames, layout).lines]
       end
     end
 

@@ -14,7 +14,7 @@ module HeapSample
 
       # sentence: of the diagnosis; leaks: a list of [line, grade]; to_limit: seconds; growth: bytes of RSS an hour. nil: not known.
       Verdict = Struct.new(:sentence, :leaks, :to_limit, :growth)
-      NONE = Verdict.new("Not judged yet.", [].freeze, nil, nil).freeze
+      NONE = Verdict.new("No verdict yet.", [].freeze, nil, nil).freeze
       # What is held of a process: Metas; what was counted, and the state by counts, at the last verdict; when it was, and when lines were read.
       Judged = Struct.new(:infos, :counted, :state, :at, :read, :verdict)
 

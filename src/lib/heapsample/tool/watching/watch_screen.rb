@@ -16,7 +16,7 @@ module HeapSample
       # Of a terminal that does not know its size, as in a container that was entered without one; and of a very small one.
       LINES_USUAL = 24
       LINES_LEAST = 5
-      KEYS = "p pauses · s sorts · r counts from now on · n next process · q ends"
+      KEYS = "p pause · s sort · r reset growth · n next process · q quit"
 
       def initialize(watching, input, output)
         @watching = watching
