@@ -182,7 +182,7 @@ module HeapSample
         return ["sent"] if status.between?(200, 299) && body.match?(/\A\s*(?:\{|\z)/)
         return ["failed", "its answer (#{status}) is not JSON; check the URL"] if status.between?(200, 299)
 
-        reason = "its answer is #{status}#{": #{@receiver.redact(body.strip[0, 200])}" unless body.strip.empty?}"
+        reason = "it answers #{status}#{": #{@receiver.redact(body.strip[0, 200])}" unless body.strip.empty?}"
         return ["failed", reason, after.to_i.clamp(0, RETRY_AFTER_MOST)] if status >= 500 || [408, 429].include?(status)
 
         ["refused", status.between?(300, 399) ? "#{reason}; redirects are not followed, check the URL" : reason]
