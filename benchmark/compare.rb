@@ -1,12 +1,12 @@
 # Six leaks of published gems under six profilers: which of them names the line, the class and what retains it, and what
-# does it cost? The programs are those of the zoo (test/zoo/programs): their load is paced, and they run for 62 s.
+# does it cost? The programs are from the zoo (test/zoo/programs): their load is paced, and they run for 62 s.
 # All configurations of a program run at the same time, so that other work on the machine meets them alike; `stock` runs twice.
 # The longest stop of a program means something only where the processors are free: see --realtime.
 #
 #   benchmark/run compare                                    # three rounds, half an hour
 #   benchmark/run compare -- --rounds 1 --programs json_exception --tools ours,jeprof
 #   benchmark/run compare -- --table                         # judges what was recorded in build/bench/compare
-#   benchmark/run compare -- --realtime                      # as root, on a machine that nobody else uses: it starves all else
+#   benchmark/run compare -- --realtime                      # as root, on a machine with no other users: it starves all else
 require_relative "support"
 require_relative "../test/zoo/exhibit"
 require_relative "../test/zoo/gem_folder"

@@ -1,4 +1,4 @@
-# What it costs to be told of sampled allocations (include/ruby/heap_sampler.h), beside a hook for each of them, and
+# What a listener of sampled allocations costs (include/ruby/heap_sampler.h), compared with a hook for each allocation, and
 # vernier's allocation profile as published and with examples/vernier/heap_sampler.patch.
 require_relative "support"
 

@@ -1,4 +1,4 @@
-# Time of whole programs: stock, off, on; and stock against stock, which tells what the rest is worth.
+# Time of whole programs: stock, off, on; and stock against stock, which shows the noise of the others.
 require_relative "support"
 
 PAIRS = Integer(ENV["PAIRS"] || 11)

@@ -59,7 +59,7 @@ module Bench
   end
 
   # User-space instructions of one run, with fixed addresses and fixed hash seeds.
-  # Beside them whatever the script printed.
+  # In addition whatever the script printed.
   # +within+: of one C function and what it calls alone, once the program has called steady_count.
   def instructions(ruby, *arguments, profile: nil, within: nil, env: {})
     command = ["setarch", "-R", "valgrind", "--tool=callgrind",

@@ -1,4 +1,4 @@
-# Who keeps what: for how long a walk over the heap holds a program up, and what its child takes.
+# What retains memory: for how long a walk over the heap holds a program up, and what its child takes.
 require_relative "support"
 require "json"
 

@@ -6,7 +6,7 @@ require "rbconfig"
 require "socket"
 require "tmpdir"
 
-# No other test gets the same until this process ends, though nobody listens there yet.
+# No other test gets the same until this process ends, although no process listens there yet.
 def free_port
   port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
   lock = File.open(File.join(Dir.tmpdir, "heap-sampler-test-port-#{port}"), File::CREAT | File::RDWR)

@@ -1,6 +1,6 @@
 /*
  * What a listener of sampled allocations costs that does nothing but to count. LISTENER_INTERVAL: bytes; LISTENERS: how many
- * (1); LISTENER_FOLLOWS=1: it is told what becomes of its samples, too.
+ * (1); LISTENER_FOLLOWS=1: it gets what becomes of its samples, too.
  */
 #include <ruby.h>
 #include <ruby/heap_sampler.h>

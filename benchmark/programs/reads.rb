@@ -35,7 +35,7 @@ def read
   end
 end
 
-# With `count` each read begins with a collection, and tells how many posts of earlier reads it left alive.
+# With `count` each read begins with a collection, and prints how many posts of earlier reads it left alive.
 ALIVE = []
 COUNT = lambda do
   GC.start

@@ -1,6 +1,6 @@
-# What a walk that asks who keeps what costs a process with many objects, and what fork(2) costs it.
+# What a heap walk costs a process with many objects, and what fork(2) costs it.
 # Usage: ruby --heap-sample=… walk.rb OBJECTS MIB ROUNDS
-# OBJECTS live objects, and MIB of strings' memory beside them. In each round fork(2) is called first, and then the walk is
+# OBJECTS live objects, and MIB of strings' memory in addition. In each round fork(2) is called first, and then the walk is
 # asked for. Prints one JSON line: milliseconds, and of the walk bytes a slot and nanoseconds of CPU time an object.
 require "fiddle"
 require "json"

@@ -1,5 +1,5 @@
 # Loaded before a program that `benchmark/run real` measures. When the program ends, its figures go to the
-# file that BENCH_FIGURES names. Of forked children nobody writes. JSON is made by hand: nothing is loaded.
+# file that BENCH_FIGURES names. Forked children do not write. JSON is made by hand: nothing is loaded.
 #
 # BENCH_OBJECTS objects of each size are made and dropped first. At which point of a program its first collections
 # fall decides how large its heap becomes for good (doc/benchmarks.md). That is chance, and would be the same chance

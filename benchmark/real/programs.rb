@@ -11,7 +11,7 @@ module Real
 
   # A way to run a program: which Ruby, with which options and environment.
   Configuration = Struct.new(:name, :ruby, :options, :environment) do
-    # Results of another build are not mixed with those of this one.
+    # Results of another build are not mixed with the results of this one.
     def build
       @build ||= begin
         files = [File.realpath(ruby), *Dir[File.expand_path("../../lib/libruby*.so", File.realpath(ruby))]]

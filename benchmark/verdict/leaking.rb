@@ -48,7 +48,7 @@ class Service
   leak(:rate_doubles) { at = between(0.2, 0.7) * @length; leak { |i| @load[i] * (i < at ? 1 : 2) } }
   leak(:new_users_first) { r = rate; tau = scale(3, 15); begins(2 * tau); settle(r * tau * between(0.5, 2), tau); leak(r) }
 
-  # --- beside something healthy
+  # --- together with something healthy
 
   leak(:cache_and_leak) { r = rate; last = scale(2, 12); fill(r * between(1, 15), last); begins(last); leak(r) }
   leak(:two_caches_and_leak) { r = rate; fill(r * between(1, 8), 4); fill(r * between(1, 8), 6, from: 5); begins(11); leak(r) }

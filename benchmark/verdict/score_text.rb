@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The tables of a score: by shape, in all, and beside the goals.
+# The tables of a score: by shape, in all, and compared with the goals.
 class ScoreText
   HEALTHY = { "wrong" => [:wrong], "anew" => [:anew], "early" => [:early], "ends late" => %i[ended_late judged_after], "false growth" => [:false_growth] }.freeze
   GROWING = { "leak at 20" => %i[leak20 runs20], "at 60" => %i[leak60 runs60], "by the end" => [:found], "grows at 20" => %i[grows20 runs20],

@@ -86,7 +86,7 @@ class Service
   # --- what holds memory
 
   def hold = work.each_with_index { |done, i| @held[i] += yield(done, i) }
-  # What is in use and will be given back: waves, queues, sawteeth.
+  # What is live and will be freed: waves, queues, sawteeth.
   def swing = work.each_with_index { |done, i| @swings[i] += yield(done, i) }
   # What is never given back.
   def lose = work.each_with_index { |done, i| @leaked[i] += yield(done, i) }
@@ -145,7 +145,7 @@ class Service
     end
   end
 
-  # What is in use at a major GC: some of it remembers the interval before, and a large request comes now and then.
+  # What is live at a major GC: some of it remembers the interval before, and a large request comes now and then.
   def noises
     memory = Math.exp(-1 / scale(0.2, 1.5))
     state = 0.0

@@ -24,7 +24,7 @@ class Trial
 
   # --- in healthy services
 
-  # "leak" while nobody could know better
+  # "leak" while nothing better could be known
   def early? = alarms.any? { |i| i < known }
   # "leak" at any point after that
   def wrong? = alarms.any? { |i| i >= known }
@@ -45,7 +45,7 @@ class Trial
   def delay = found? ? alarms.first - series.begins + 1 : nil
   def taken_back? = states.each_cons(2).any? { |a, b| a == :leak && b != :leak }
 
-  # Looks at which enough points were seen, and those of them that said level, although more leaks than would have been found.
+  # Looks at which enough points were seen, and the looks with the verdict level, although more leaks than would have been found.
   def looks = [states.size - FIRST_ALL_CLEAR + 1, 0].max
   def false_all_clears = (FIRST_ALL_CLEAR..states.size).select { |n| states[n - 1] == :level && rate(n) > smallest(n) }
 

@@ -4,7 +4,7 @@
 # diagnosis of all of them.
 # Usage: ruby growth.rb DIRECTORY
 
-# Of several processes (a cluster's workers) the one with most in use.
+# Of several processes (a cluster's workers) the one with the most live memory.
 def largest(files)
   files.group_by { |file| file[/heap-(\d+)-/, 1] }.values.max_by do |of_process|
     GC::SampleProfile.load(of_process.last).groups(:line).total.inuse.space

@@ -28,7 +28,7 @@ class Archive
     end
   end
 
-  # `series`: exhibit => its folder. `paths`: those of this machine => what stands for them.
+  # `series`: exhibit => its folder. `paths`: paths of this machine => what stands for them.
   def self.pack(series, paths)
     moved = MovedPaths.new(paths)
     FileUtils.rm_rf(SERIES)

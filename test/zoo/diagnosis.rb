@@ -8,7 +8,7 @@ require_relative "../../src/lib/heapsample/tool"
 module ZooDiagnosis
   module_function
 
-  # A Hash, or nil where there is no answer; then the block is told why.
+  # A Hash, or nil where there is no answer; then the block gets the reason.
   def of(folder)
     out, errors = captured { HeapSample::Tool::CLI.new([folder, "--json"]).run }
     JSON.parse(out)

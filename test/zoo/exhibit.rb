@@ -2,7 +2,7 @@
 
 require_relative "header"
 
-# One thing to record and to judge: a program, or the same with the mended version of its gem, which is steady.
+# One thing to record and to judge: a program, or the same with the fixed version of its gem, which is steady.
 class Exhibit
   PROGRAMS = File.expand_path(ENV["PROGRAMS"] || File.join(__dir__, "programs"))
 

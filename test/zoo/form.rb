@@ -2,7 +2,7 @@
 
 require "rbconfig"
 
-# How series are recorded: a profile every so many seconds, so many busy loops beside the programs, and for how long.
+# How series are recorded: a profile every so many seconds, so many busy loops next to the programs, and for how long.
 # Series of different forms are kept apart, in folders that have the form's name.
 class Form
   attr_reader :every, :load

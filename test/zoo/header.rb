@@ -59,7 +59,7 @@ class Header
   # Name => version of each gem.
   def gems(mended: false) = versions("gems").merge(mended ? versions("mended") : {})
 
-  # Patterns of the lines that make the memory, and of what keeps it.
+  # Patterns of the lines that allocate the memory, and of what retains it.
   def lines = list("line") + marked("LEAK")
   def keepers = list("keeper") + marked("KEEPER") + names_in("KEEPER")
 

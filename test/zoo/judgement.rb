@@ -2,13 +2,13 @@
 
 require_relative "header"
 
-# What the diagnosis said of one series, beside the truth about it.
+# The diagnosis of one series, compared with the truth about it.
 #
 #   judgement = Judgement.new(exhibit.truth, JSON.parse(`heapsample DIR --json`))
 #   judgement.outcome      #=> :right
 #
 # `truth`: Exhibit#truth. `answer`: what the command printed, nil if it failed. `early`: this much of the series was taken
-# before the program settled, when nobody can tell it from a leak.
+# before the program settled, when it looks the same as a leak.
 class Judgement
   LEAKS = %w[confirmed likely].freeze
   OUTCOMES = %i[right grows unknown wrong alarm early silent].freeze

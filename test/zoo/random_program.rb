@@ -4,7 +4,7 @@ require "objspace"
 require "set"
 require_relative "../../benchmark/verdict/draws"
 
-# A program of the zoo that is drawn from a seed: what leaks, if anything, and how fast; caches that fill; garbage beside it,
+# A program of the zoo that is drawn from a seed: what leaks, if anything, and how fast; caches that fill; garbage as well,
 # a heap of long-lived objects, the load, one or two processes. Its heading has the truth, see header.rb.
 class RandomProgram
   KIB = 1 << 10

@@ -6,7 +6,7 @@ require_relative "exhibit"
 require_relative "form"
 
 # Runs programs of the zoo under the sampler at its default settings with diagnose=1%, as many at the same time as asked for. Each series
-# is a folder with the name of its exhibit; the truth about it is beside the folder.
+# is a folder with the name of its exhibit; the truth about it is next to the folder.
 class Recorder
   SEED = ENV.fetch("ZOO_SEED", "1")
   GRACE = 60 # seconds for gems to load and for the last profile

@@ -9,7 +9,7 @@ module Workers
     Array.new(count) { |index| fork { yield index } }.each { |pid| Process.wait(pid) }
   end
 
-  # As run, but each worker is told how many seconds it has, and another takes its place until the time is over.
+  # As run, but each worker gets the number of seconds it has, and another takes its place until the time is over.
   def replaced(count, every:)
     run_one = -> { fork { yield [every, Load::SECONDS - Load.seconds].min } }
     workers = Array.new(count) { run_one.call }

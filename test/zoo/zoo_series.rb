@@ -13,7 +13,7 @@ class ZooSeries
     raise ArgumentError, "#{folder}: no profile heap-PID-TIME.pb.gz is there" if @profiles.empty?
   end
 
-  # How many profiles there are: of several processes, those of the one with most.
+  # How many profiles there are: of several processes, the most that one has.
   def size = clock.size
 
   # Of all profiles, in the order of time.

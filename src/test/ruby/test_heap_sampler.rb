@@ -125,7 +125,7 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
-  # Nobody resumes their Fibers any more: their sessions end with these.
+  # Their Fibers are never resumed again: their sessions end with these.
   def test_abandoned_blocks
     assert_sampler(<<~'RUBY')
       def abandon(count) = count.times { Fiber.new { GC.sample_profile { Fiber.yield } }.resume }
@@ -689,7 +689,7 @@ class TestHeapSampler < Test::Unit::TestCase
     end
   end
 
-  # Where each object costs a GC, a list of thousands takes seconds; whoever would end that has to have its turn.
+  # Where each object costs a GC, a list of thousands takes seconds; an interrupt that would end it has to have its turn.
   def test_long_lists_give_way
     assert_sampler(<<~'RUBY', args: ["--heap-sample=interval=1,max-samples=none,output=none"])
       kept = Array.new(3_000) { Object.new }

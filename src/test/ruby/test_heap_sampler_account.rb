@@ -373,7 +373,7 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
   end
 
   # What a profile took is free again when it is written, but it would stay resident: the thread that writes
-  # them sleeps, and so nobody ages the free pages of its arena.
+  # them sleeps, and so no thread ages the free pages of its arena.
   def test_periodic_profiles_leave_no_waste
     omit "no jemalloc" unless GC::SampleProfile.memory[:jemalloc]
     Dir.mktmpdir do |dir|

@@ -71,7 +71,7 @@ class TestHeapSamplerCheck < Test::Unit::TestCase
     RUBY
   end
 
-  # What is damaged, and what the check says of it.
+  # What is damaged, and the message of the check.
   {
     "count" => /\d+ records, counted \d+/,
     "slot" => /is not in use|two records of slot|slot \d+ is indexed/,

@@ -62,7 +62,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     RUBY
   end
 
-  # What a program that writes a profile each second tells of forced work, after each new profile: [majors so far, its
+  # The forced work of a program that writes a profile each second, after each new profile: [majors so far, its
   # forced]. It goes on until the block is content, and for five minutes at most.
   PROFILES = <<~'RUBY'
     require "heapsample"
@@ -311,7 +311,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     RUBY
   end
 
-  # Marking stands still where nobody allocates, and Ruby code reaches safe points all the same.
+  # Marking stands still where no thread allocates, and Ruby code reaches safe points all the same.
   def test_marking_ends_in_a_program_that_allocates_nothing
     omit "marking takes longer than a profile" if GC::OPTS.include?("RGENGC_CHECK_MODE")
     assert_with_profiles(<<~'RUBY')

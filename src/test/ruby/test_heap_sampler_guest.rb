@@ -55,7 +55,7 @@ class TestHeapSamplerGuest < Test::Unit::TestCase
     assert_equal host(script, settings: nil), host(script, settings: "every=1,output=#{@dir}/,quiet")
   end
 
-  # A daemon closes all descriptors. Their numbers are then those of its connections.
+  # A daemon closes all descriptors. Their numbers are then used by its connections.
   def test_a_program_that_closes_all_descriptors
     omit_where_the_table_is_shared
     out = host(<<~'RUBY')

@@ -1,7 +1,7 @@
 # frozen_string_literal: false
 require 'test/unit'
 
-# Who keeps it: GC.sample_profile(why: true) lets a child process walk the heap, and says of each live sample on which
+# What retains memory: GC.sample_profile(why: true) lets a child process walk the heap, and shows for each live sample on which
 # chain of references it is reached (src/heap_sampler/heap_walk).
 class TestHeapSamplerHolders < Test::Unit::TestCase
   PRELUDE = <<~'RUBY'
@@ -127,7 +127,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
-  # zlib has a struct of its own behind that of a Deflate, and behind that a window and tables.
+  # zlib has a struct of its own behind the struct of a Deflate, and behind it a window and tables.
   def test_what_c_code_has_belongs_to_the_object_that_leads_there
     assert_why(<<~'RUBY', args: ["--heap-sample=interval=400,malloc=1k,output=none,seed=5"])
       omit "malloc is not sampled" if GC::SampleProfile.stat[:malloc_missing]
@@ -278,7 +278,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
-  # What a C function leaves behind on the machine stack, such as the last exception, is nearer than what keeps it.
+  # What a C function leaves behind on the machine stack, such as the last exception, is nearer than what retains it.
   def test_a_local_wins_over_a_nearer_word_of_the_machine_stack
     assert_why(<<~'RUBY')
       class Poller
@@ -647,7 +647,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
-  # In monitor.rb all such threads of a program would be told as one.
+  # In monitor.rb all such threads of a program would be listed as one.
   def test_a_wait_in_ruby_s_own_library_has_the_line_of_its_caller
     assert_why(<<~'RUBY', timeout: 60)
       eval("def wait(queue) = queue.pop\n", TOPLEVEL_BINDING, "/opt/lib/ruby/#{RbConfig::CONFIG["ruby_version"]}/library.rb", 7)
@@ -727,7 +727,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
-  # A scheduler has all of its fibers. Those alone are told that wait for what nobody has, and that nothing but its books refers to.
+  # A scheduler has all of its fibers. Only fibers are listed that wait for what no other object has, and that only the scheduler refers to.
   def test_fibers_of_a_scheduler_that_can_never_wake
     scheduler = File.join(__dir__, "../fiber/scheduler.rb")
     omit "no scheduler of MRI's tests" unless File.exist?(scheduler)
@@ -764,7 +764,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
-  # One that nobody can resume is garbage, and one that somebody has is kept by that: neither waits.
+  # A fiber that cannot be resumed is garbage, and a fiber with a reference is retained by it: neither waits.
   def test_plain_fibers_are_not_told
     assert_why(<<~'RUBY', timeout: 60)
       KEPT = Array.new(3) { Fiber.new { Fiber.yield leaves(100) }.tap(&:resume) }
@@ -854,7 +854,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     end
   end
 
-  # The first profiles that a process with so many MiB of strings writes by itself: does each say who keeps what, or why
+  # The first profiles that a process with so many MiB of strings writes by itself: does each show what retains memory, or why
   # not, and when was it written?
   def walks_by_itself(mib, count, setup)
     Dir.mktmpdir do |dir|

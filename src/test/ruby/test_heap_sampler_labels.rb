@@ -359,7 +359,7 @@ class TestHeapSamplerLabels < Test::Unit::TestCase
     RUBY
   end
 
-  # No slot is sampled: then no text is known before those of malloc.
+  # No slot is sampled: then no text is known before the texts of malloc.
   def test_malloc_alone
     omit "no jemalloc with a profiler" unless IO.popen([RbConfig.ruby, "--disable=gems", "--heap-sample=output=none", "-e", "print GC::SampleProfile.stat[:malloc]"], &:read) == "on"
     assert_labels(<<~'RUBY', "interval=1g,malloc=16k")

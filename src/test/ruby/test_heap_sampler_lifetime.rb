@@ -1,7 +1,7 @@
 # frozen_string_literal: false
 require 'test/unit'
 
-# The sampler keeps nothing alive, and its own memory does not grow with what dies.
+# The sampler keeps nothing alive, and its own memory does not grow with freed objects.
 class TestHeapSamplerLifetime < Test::Unit::TestCase
   # The columns of a row by name, in every script.
   def assert_separately(args, script, **options) = super(args, "C = GC::SampleProfile.raw_columns; " + script, **options)

@@ -172,7 +172,7 @@ class TestHeapSamplerLives < Test::Unit::TestCase
     RUBY
   end
 
-  # Fibers are made at more lines than there are numbers for; those of fibers that are gone are used again.
+  # Fibers are made at more lines than there are numbers for; numbers of fibers that have ended are used again.
   def test_many_lines_make_fibers
     assert_lives(<<~'RUBY', settings: "interval=64k,malloc=off,output=none")
       def fiber_at(line) = eval("Fiber.new { Fiber.yield }.tap(&:resume)", binding, "/made/fibers.rb", line)

@@ -90,7 +90,7 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
     assert_malloc("keep_line = __LINE__ + 1\n#{LINES}", args: ["--yjit"]) if RbConfig::CONFIG["YJIT_SUPPORT"] == "yes"
   end
 
-  # Sums over random samples of small blocks: six standard deviations of what the profile says of itself.
+  # Sums over random samples of small blocks: six standard deviations of the variance in the profile.
   def test_small_blocks
     assert_malloc(<<~'RUBY')
       sizes = [700, 1500, 3000, 6000]       # usable: 768, 1536, 3072, 6144
@@ -159,7 +159,7 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
     RUBY
   end
 
-  # Names are those of the code that ran, also where it has died and its address has another by now.
+  # Names are from the code that ran, also where it was freed and its address belongs to other code by now.
   def test_code_that_dies
     assert_malloc(<<~'RUBY', "malloc=8k")
       kept = {}

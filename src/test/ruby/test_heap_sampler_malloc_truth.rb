@@ -3,7 +3,7 @@ require 'test/unit'
 require 'rbconfig'
 require 'tmpdir'
 
-# malloc's births, deaths and living blocks against what a program is known to have done.
+# allocated, freed and live malloc blocks against what a program is known to have done.
 #
 # A block far larger than the interval is a sample all but certainly, so these counts are exact.
 class TestHeapSamplerMallocTruth < Test::Unit::TestCase
@@ -70,7 +70,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
     RUBY
   end
 
-  # What realloc(3) moved was born once more, and has died once more.
+  # What realloc(3) moved was allocated once more, and freed once more.
   def test_growing_and_shrinking
     assert_malloc(<<~'RUBY', "malloc=1,max-samples=none,interval=1g")
       def grow(text) = 3000.times { text << "0123456789" * 100 }
@@ -164,7 +164,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
     RUBY
   end
 
-  # Code dies, files are loaded, all is compacted: what was born and died at a line stays.
+  # Code is freed, files are loaded, all is compacted: the allocated and freed memory of a line stays.
   def test_totals_stay_when_code_dies_or_moves
     # At 4 KiB the harness itself has so many stacks that some are folded, and samples may find no room.
     assert_malloc(<<~'RUBY', "malloc=64k")
@@ -395,7 +395,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
     RUBY
   end
 
-  # What nobody has written to is in use, and not resident.
+  # Memory that was never written to is live, and not resident.
   def test_untouched_memory
     assert_malloc(<<~'RUBY', "malloc=64k")
       def reserve = String.new(capacity: 100 << 20)
@@ -423,7 +423,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
     RUBY
   end
 
-  # What dies before it is named leaves nothing; what was named is folded.
+  # What is freed before it is named leaves nothing; what was named is folded.
   def test_many_stacks_that_die_leave_little
     assert_malloc(<<~'RUBY', "malloc=1k,interval=1g", timeout: 300)
       most = 0

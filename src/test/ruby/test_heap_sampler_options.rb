@@ -240,7 +240,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     assert_equal 2, files.size - urgent.size, "of the end"
     assert_include 1..2, urgent.size, "on a busy machine the child, too, may be looked at before it ends"
     assert_equal urgent.uniq, urgent
-    # trouble is told by the first process, not by its children
+    # trouble is reported by the first process, not by its children
     _, err, = ruby("--heap-sample=quiet,output=/proc/gone/%p.pb", "-e", "fork { }; Process.wait", chdir: @dir)
     assert_equal 1, err.scan(/^heap-sample:/).size, err
     _, err, = ruby("--heap-sample=quiet,output=x.pb", "--heap-sample=quiet=off", "-e", "1")
@@ -256,7 +256,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     end
     assert_predicate status, :success?, err
     assert_empty Dir.children(elsewhere)
-    assert_include 1..2, files.size     # the one that is kept, and the one at exit
+    assert_include 1..2, files.size     # the retained profile, and the profile at exit
   ensure
     FileUtils.rm_rf(elsewhere)
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: false
 require 'test/unit'
 
-# What keeps GC.compact from moving the objects that hold free memory of heap pages: GC.sample_profile(why: true) tells it
+# What pins the objects that hold free memory of heap pages, so that GC.compact cannot move them: GC.sample_profile(why: true) shows it
 # (src/heap_sampler/heap_walk/walk.h).
 class TestHeapSamplerPins < Test::Unit::TestCase
   PRELUDE = <<~'RUBY'
@@ -154,7 +154,7 @@ class TestHeapSamplerPins < Test::Unit::TestCase
     RUBY
   end
 
-  # Whom nobody asks for pins sees the same chains and counts as before.
+  # Where pins are not requested, chains and counts are the same as before.
   def test_chains_do_not_change
     assert_pins(<<~'RUBY')
       LIST = []

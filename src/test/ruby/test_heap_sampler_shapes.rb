@@ -1,7 +1,7 @@
 # frozen_string_literal: false
 require 'test/unit'
 
-# Two hundred shapes, each below a constant of its own: what keeps the leaves of each is told reference by reference
+# Two hundred shapes, each below a constant of its own: what retains the leaves of each is listed reference by reference
 # (GC.sample_profile(why: true)), whatever else the process does meanwhile.
 class TestHeapSamplerShapes < Test::Unit::TestCase
   SHAPES = <<~'RUBY'

@@ -54,8 +54,8 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     end
   end
 
-  # Nobody prepared it: a signal opens the socket, and slots are sampled from then on.
-  # Nobody who looks at a process expects a file in its folder.
+  # It was not prepared: a signal opens the socket, and slots are sampled from then on.
+  # A look at a process must not leave a file in its folder.
   def test_start_from_outside_writes_no_file_unless_output_is_given
     folder = Dir.mktmpdir
     script = "Dir.chdir(#{folder.dump}); $kept = Array.new(1000) { Object.new }; ready; $stdin.gets"
@@ -209,7 +209,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     end
   end
 
-  # Descriptors of all threads: that of the sampler has a table of its own.
+  # Descriptors of all threads: the thread of the sampler has a table of its own.
   def files(process) = Dir.glob("/proc/#{process.pid}/task/*/fd/*").size
 
   # A connection is closed a moment after its answer was read.
@@ -401,7 +401,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     end
   end
 
-  # It goes with the process; what a killed one leaves behind is replaced, or answers nobody.
+  # It goes with the process; what a killed one leaves behind is replaced, or answers no client.
   def test_the_end
     running("ready; $stdin.gets", settings: "output=none") do |process, io|
       process.hello
@@ -562,7 +562,7 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     end
   end
 
-  # In /tmp anybody may have made the folder before.
+  # In /tmp any user may have made the folder before.
   def test_a_folder_that_is_open_to_others
     folder = "#{@dir}/ruby-heap-#{Process.euid}"
     Dir.mkdir(folder)

@@ -136,7 +136,7 @@ class TestHeapSamplerThreads < Test::Unit::TestCase
     RUBY
   end
 
-  # "In use 537.8 MiB" of stacks that were never touched, at RSS 57 MiB.
+  # "Live 537.8 MiB" of stacks that were never touched, at RSS 57 MiB.
   def test_stacks_of_sleeping_threads
     assert_alive(<<~'RUBY', args: %w[--heap-sample=interval=4k,malloc=4k,output=none])
       keep = []
@@ -236,7 +236,7 @@ class TestHeapSamplerThreads < Test::Unit::TestCase
     RUBY
   end
 
-  # What counts without the GVL, beside what begins and ends.
+  # What counts without the GVL, next to what begins and ends.
   def test_count_while_they_come_and_go
     assert_alive(<<~'RUBY', args: %w[--heap-sample=interval=64k,output=none])
       stop = false

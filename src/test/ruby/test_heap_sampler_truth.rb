@@ -1,7 +1,7 @@
 # frozen_string_literal: false
 require 'test/unit'
 
-# At interval 1 every slot is sampled: each object that is born after the start has its
+# At interval 1 every slot is sampled: each object that is allocated after the start has its
 # sample, with the line that allocated it, for as long as it lives.
 class TestHeapSamplerTruth < Test::Unit::TestCase
   # The columns of a row by name, in every script.

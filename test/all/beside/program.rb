@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The workload with profilers beside ours. Prints what the workload prints; the file has what each of them found, as TAP.
+# The workload with other profilers in the same process. Prints what the workload prints; the file has what each of them found, as TAP.
 # Usage: [FORK=no] ruby program.rb FILE [PROFILER…]
 COUNT = 5000
 file = ARGV.shift

@@ -27,7 +27,7 @@ module Workload
 
   def self.fibers = Array.new(50) { |i| Fiber.new { Fiber.yield(i); garbage(10) } }.sum { |fiber| fiber.resume + fiber.resume }
 
-  # Another process, which inherits all of it; it works, compacts, and tells its sum.
+  # Another process, which inherits all of it; it works, compacts, and prints its sum.
   def self.child
     from, to = IO.pipe
     pid = fork do

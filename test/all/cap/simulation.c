@@ -4,7 +4,7 @@
  * hooks are called as the allocator and the GC call them: a draw for each
  * installed list, one sample where it was cut, a move now and then, a page that
  * goes, and a mark that finds nine of ten alive.  The hooks and all behind them
- * are those of the Ruby under test, whose static library this is linked with.
+ * are from the Ruby under test, whose static library this is linked with.
  *
  * Prints TAP.  Usage: simulation INTERVAL MAX_SAMPLES MILLIONS PROFILE
  */

@@ -2,7 +2,7 @@
 
 # A program that does what hosts do: a sequence of acts that depends on the seed alone.  It prints a line for each, and in the
 # end what is left of them, which must be nothing.
-# Usage: ruby host.rb SEED COUNT DATABASE [ACT,…]      in an empty folder; ASKED=FOLDER: where the asker is told to be quiet
+# Usage: ruby host.rb SEED COUNT DATABASE [ACT,…]      in an empty folder; ASKED=FOLDER: with the file that silences the client
 
 require "rbconfig"
 require "socket"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Timeouts, Thread#raise and Thread#kill, as many as each line of stdin says: answers with the number of the one that was lost
+# Timeouts, Thread#raise and Thread#kill, as many as each line of stdin says: answers with the number of the interrupt that was lost
 # (0: none), at which it stops, and how late the latest was, in seconds.
 
 require "timeout"

@@ -49,7 +49,7 @@ class Server
   def stat_path(pid) = File.join(@out, "stat-#{pid}.json")
   def stat(pid) = JSON.parse(File.read(stat_path(pid)))
 
-  # Each worker collects its garbage once, and tells its state after that.
+  # Each worker collects its garbage once, and prints its state after that.
   def collect
     FileUtils.touch(File.join(@out, "collect"))
     workers.each { |pid| sleep 0.2 until stat(pid)["collected"] }

@@ -1,4 +1,4 @@
-# Four preloaded workers. Each tells the sampler's state and where its own memory is, with a sampler and without; when there
+# Four preloaded workers. Each prints the sampler's state and where its own memory is, with a sampler and without; when there
 # is a file `collect`, after it has collected its garbage.
 require "json"
 

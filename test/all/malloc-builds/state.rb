@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Exits 0 if malloc's side of this process is as told, else says why not.
+# Exits 0 if malloc's side of this process is as expected, else prints why not.
 # Usage: ruby state.rb missing TEXT | not-asked TEXT     it cannot be sampled, and TEXT is in what is said
 #        ruby state.rb on INTERVAL [LIBRARY]             it is sampled: big strings are found on their line
 #        ruby state.rb started INTERVAL                  the same once it is started from here

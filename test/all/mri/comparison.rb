@@ -10,7 +10,7 @@ class Comparison
   # Beyond this many, something is broken at large: no use in running them one by one.
   RERUN_LIMIT = 40
 
-  # The block tells of a test whether it is to be compared. That it ends always is.
+  # The block returns whether a test is to be compared. That it ends always is.
   def initialize(stock, ours, known_failures, &compares)
     @stock = stock
     @ours = ours

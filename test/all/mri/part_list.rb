@@ -4,7 +4,7 @@ require_relative 'configuration'
 require_relative 'listed'
 require_relative 'part'
 
-# The parts and configurations that the files beside this one list, as they are for one build's source.
+# The parts and configurations that the other files of this folder list, as they are for one build's source.
 class PartList
   # Rows of a file of columns; the last column is the rest of the line.
   def self.table(file, columns)

@@ -101,7 +101,7 @@ class ProgramsTest < Test
   DEVIATIONS = 6
 
   def assert_same_estimates(one, other)
-    # Not malloc's memory, much of which is YJIT's or what a YJIT does without. Not what is in use: that depends on when the last
+    # Not malloc's memory, much of which is YJIT's or what a YJIT does without. Not live memory: it depends on when the last
     # mark was, which two runs do not share.
     groups = [one, other].map { |profile| profile.groups(:line, kind: :slots).to_h { |group| [group.key, group.alloc] } }
     largest = [one, other].flat_map { |profile| profile.groups(:line, kind: :slots).largest(:alloc, TOP_LINES).map(&:key) }.uniq

@@ -4,8 +4,8 @@
 # sample (interval=1), so the figures of the walk are counts. The dump (ObjectSpace.dump_all) has all objects with their references and
 # the roots: what is reached there is found here, breadth first.
 #
-# The walk must reach what the dump does, and beside it what finalizers hold, which are no roots of the dump, and a few objects
-# that were born in between.  Objects that were born before sampling began are in the totals alone.
+# The walk must reach what the dump does, and in addition what finalizers hold, which are no roots of the dump, and a few objects
+# that were allocated in between.  Objects from before sampling began are only in the totals.
 #
 # ObjectSpace.reachable_objects_from by itself stops at the variables of a block, which are an object of the VM: it names
 # neither them nor what they hold.  The walk does.

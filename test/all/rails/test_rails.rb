@@ -13,7 +13,7 @@ class RailsTest < Test
   EXAMPLE = "#{TOP}/examples/rails".freeze
   PLANTED = ["app/models/ticket/cache.rb", "Ticket::Cache.store"].freeze
   GARBAGE = ["app/controllers/tickets_controller.rb", "TicketsController#seat_plan"].freeze
-  # What an entry of the cache holds beside: its key, which Rails makes of random bytes and the Hash copies.
+  # What an entry of the cache holds in addition: its key, which Rails makes of random bytes and the Hash copies.
   KEYS = %w[app/models/ticket/cache.rb random/formatter.rb].freeze
   NO_WRK = ("no wrk: tool/deps example" unless system("command -v wrk >&2", err: File::NULL))
   # What examples/rails/run has made there.

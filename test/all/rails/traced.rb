@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# bpftrace on a Rails application that serves requests: what USDT probes tell of births, less what they tell of deaths, is what
+# bpftrace on a Rails application that serves requests: what USDT probes report as allocated, less what they report as freed, is what
 # the profile says is alive. Usage: ruby -rbundler/setup traced.rb, in the example's folder, with its environment.
 require_relative "../../testing"
 require "heapsample"
@@ -33,7 +33,7 @@ class TracedTest < Test
 
   private
 
-  # What is alive of what was told: weighted bytes by id. A sample that is told again counts anew.
+  # What is live of what was reported: weighted bytes by id. A sample that is reported again counts anew.
   def living(lines)
     lines.each_with_object({}) do |(kind, id, _, bytes), live|
       kind == "a" ? live[id.to_i] = bytes.to_i : live.delete(id.to_i)
@@ -45,8 +45,8 @@ class TracedTest < Test
     said[/(\d+) requests in/, 1].to_i.tap { |requests| raise said if requests < 20 || said.match?(/Non-2xx|Socket errors/) }
   end
 
-  # Sampling begins when the tracer comes, so the samples that it is told of are those of the profile, but for what happens
-  # between the profile and its end. Memory of YJIT's compiler is counted, not sampled. What is in use, and younger than the last
+  # Sampling begins when the tracer comes, so it gets the samples of the profile, but for what happens
+  # between the profile and its end. Memory of YJIT's compiler is counted, not sampled. Live memory that is younger than the last
   # mark, is alive.
   def known(profile, kind)
     groups = profile.groups(:line, kind: kind).reject { |group| group.key.to_s == "(YJIT)" }

@@ -9,7 +9,7 @@
 #     z = (estimate - truth) / standard deviation
 #
 # Each walk is repeated 20 times; its variance is the mean of what the 20 profiles say. At default settings (auto) the
-# interval moves by itself, in one long life; a walk is a part of it, and its variance is that of the intervals in force.
+# interval moves by itself, in one long life; a walk is a part of it, and its variance is the variance at the intervals in force.
 #
 # The mean of z has to be within 0.08 of 0, its standard deviation between 0.94 and 1.06. Of 4,500 walks, were z normal, the
 # mean is outside once in 12 million times (5.37 standard deviations), the standard deviation once in 70 million (5.69). So
@@ -57,7 +57,7 @@ class Made
   end
 end
 
-# A thread that works when it is told to.
+# A thread that works on request.
 class Worker
   def initialize
     @jobs = Queue.new

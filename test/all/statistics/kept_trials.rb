@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Do the intervals of "kept by" hold what is kept?
+# Do the intervals of "retained by" hold what is retained?
 #
 # Each trial plants objects (planted.rb), each below one holder, and knows how many bytes of each class each holder has.  A
 # walk then draws the tree of `heapsample why`.  Each line of the tree about these holders, and each about one class of one
@@ -30,7 +30,7 @@ def each_node(node, &)
   node.children.each { |child| each_node(child, &) }
 end
 
-# The line of a holder, and those of its classes below.
+# The line of a holder, and the lines of its classes below.
 def lines(why, name)
   each_node(why.root) do |node|
     next unless node.steps&.any? { |step| step.edges.any? { |edge| edge.name == name } }

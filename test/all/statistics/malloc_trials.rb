@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The same questions of malloc's side: bias, spread, variance and coverage, on known loads of malloc, of what is in use,
-# of what was born, of what died, and of growth between two profiles.
+# The same questions of malloc's side: bias, spread, variance and coverage, on known loads of malloc, of live,
+# allocated and freed memory, and of growth between two profiles.
 #
 # Each load runs in a process of its own; each trial there starts sampling anew.
 # Usage: [TRIALS=2000] ruby malloc_trials.rb
@@ -102,7 +102,7 @@ def figures(name, count)
     trial(plan, load.lines).tap { GC.enable; GC.start if i % 50 == 0 }
   end
   usable = sizes.to_h { |size| [size, Load.usable(size)] }
-  # Blocks of the plan that a figure is of: those in use at first and those ever born are all, those that died every second.
+  # Blocks of the plan that a figure is of: blocks live at first and blocks ever allocated are all; freed is every second one.
   of = {inuse: ->(_i) { true }, alloc: ->(_i) { true }, freed: :odd?.to_proc, half: :even?.to_proc}
   of.flat_map do |figure, which|
     objects = ->(line) { plan.each_with_index.filter_map { |(size, at), i| usable[size] if which[i] && (!line || at == line) } }

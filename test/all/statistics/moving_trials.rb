@@ -3,7 +3,7 @@
 # Do estimates stay right while interval=auto moves, in a process with a job and with GCs?
 #
 # In each life the process works without allocating much, then allocates fast, several times. Some of what it makes
-# stays, the rest dies.
+# stays, the rest is freed.
 # Usage: [TRIALS=2000] ruby moving_trials.rb     a life is worth 30 trials
 require_relative "../../testing"
 require_relative "judging"

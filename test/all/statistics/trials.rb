@@ -57,7 +57,7 @@ def walk
   [[older, "Older"], [newer, "Newer"]].map do |made, name|
     text = raw[:texts].index(name)
     rows = raw[:rows].select { |row| row[COLUMNS[:class]] == text && row[COLUMNS[:slot_size]] == 40 }
-    # In use, and young: no mark need have ended.
+    # Live, and young: no mark need have ended.
     sum = ->(*names) { rows.sum { |row| row.values_at(*COLUMNS.values_at(*names)).sum } }
     { truth: made.size, objects: sum[:inuse_objects, :young_objects], variance: sum[:inuse_variance, :young_variance] / 1600.0 }
   end

@@ -16,7 +16,7 @@ extern struct guests guests;
 void guest_visit(void);
 /* Asks for what needs no Ruby code; true: it was answered. In a child that has one thread, too. */
 bool guest_says_hello(void);
-/* Whoever is there when this happens between them may be cut off. */
+/* A frame that is there when this happens between them may be cut off. */
 void guests_are_cut_off(void (*by)(void));
 
 #endif

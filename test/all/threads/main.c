@@ -2,7 +2,7 @@
  * Real threads do at once what a profiled process may: Ruby threads allocate,
  * collect, move, start, stop, change the interval and fork, one at a time;
  * Ractors call malloc; threads without the GVL take snapshots, name stacks
- * and write files; and clients ask over the socket.  Built with ThreadSanitizer, then with AddressSanitizer and UBSan; the sampler's own invariants are asserted all along (store/check.h).
+ * and write files; and clients ask over the socket.  Built with ThreadSanitizer, then with AddressSanitizer and UBSan; the sampler's own invariants are asserted throughout (store/check.h).
  *
  * Usage: main FOLDER SECONDS
  */

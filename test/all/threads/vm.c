@@ -42,7 +42,7 @@ enum { PAGES = 24,
 struct slot {
     VALUE flags;                /* 0: free */
     VALUE moved_to;             /* of T_MOVED */
-    uint64_t serial;            /* of code: what its label and its native address tell */
+    uint64_t serial;            /* of code: its label and its native address */
     VALUE unused[2];
 };
 
@@ -56,7 +56,7 @@ static struct slot *codes[CODES];
 static uint64_t code_serials;
 static size_t gc_count;
 static pthread_mutex_t gvl = PTHREAD_MUTEX_INITIALIZER;
-/* Held for reading by whoever is a Ractor that runs; GC is alone. */
+/* Held for reading by each Ractor that runs; GC is alone. */
 static pthread_rwlock_t running = PTHREAD_RWLOCK_INITIALIZER;
 
 uint32_t
@@ -666,7 +666,7 @@ rb_hs_capture_stack(void)
 enum { LIVE_MOST = 4096,
        DRAWN_AT = 256 };
 
-/* What a real malloc gives is of one thread until it frees it: the mutex is not held while the table is told. */
+/* What a real malloc gives is of one thread until it frees it: the mutex is not held while the table is updated. */
 static pthread_mutex_t blocks_mutex = PTHREAD_MUTEX_INITIALIZER;
 static uintptr_t live[LIVE_MOST];
 static uint32_t live_count;
@@ -702,7 +702,7 @@ keep_block(uintptr_t address)
     if (!room) rb_hs_malloc_died(address, 0);
 }
 
-/* A birth; now and then at the address of a block whose death is told behind it, as realloc(3) does. */
+/* An allocation; now and then at the address of a block whose free is reported after it, as realloc(3) does. */
 void
 vm_malloc(void)
 {
@@ -783,7 +783,7 @@ rb_hs_malloc_stop(int session)
     rb_hs_malloc_unlock();
 }
 
-/* -- who keeps it: it needs Ruby's objects, and is left out ------------------------------- */
+/* -- what retains it: it needs Ruby's objects, and is left out ------------------------------- */
 
 bool
 rb_hs_retainers_prepare(struct hs_walk_child *child, struct hs_retainers *into, unsigned seconds, bool by_itself)
@@ -1043,7 +1043,7 @@ row_agrees(const struct hs_profile *profile, const struct hs_row *row)
     }
     const struct hs_frame *ruby = &profile->frames[profile->nodes[native->parent].frame];
     const struct hs_text *text = &profile->texts[ruby->label];
-    uint64_t address = profile->frames[native->frame].address + 1;      /* it is told within the call */
+    uint64_t address = profile->frames[native->frame].address + 1;      /* it is reported within the call */
     int len = snprintf(label, sizeof(label), "code %llu", (unsigned long long)(address - NATIVE_BASE) / 16);
     if (text->len == (uint32_t)len && memcmp(text->ptr, label, text->len) == 0) return true;
     static const char *const unknown[] = {"(not named yet)", "(evicted)"};

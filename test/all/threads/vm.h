@@ -3,7 +3,7 @@
 /*
  * A VM of a few hundred lines, for the sampler to sit in: pages of slots that
  * are allocated, marked, swept and moved; code that lives in slots and is what
- * stacks are made of; and a malloc that tells births and deaths, as our
+ * stacks are made of; and a malloc that reports allocations and frees, as our
  * hooks of jemalloc do.  So real threads can run what runs without the GVL, under
  * ThreadSanitizer, which knows nothing of MRI's fibers.
  *
@@ -35,7 +35,7 @@ void vm_stop(void);
 void vm_malloc(void);
 void vm_fiber(void);            /* one begins, or one ends */
 void vm_free(void);
-/* Waits until nobody is inside of vm_malloc. */
+/* Waits until no thread is inside of vm_malloc. */
 void vm_settle(void);
 
 /* How many rows of malloc there are, all of which stand on the Ruby frame that

@@ -4,7 +4,7 @@ require_relative 'witness'
 
 # One thing that programs do to a VM, over and over, checked by what it computes.
 #
-# An act runs on a thread of its own beside the others of its mix; `step` is one unit of work, short, so that all end
+# An act runs on a thread of its own, together with the others of its mix; `step` is one unit of work, short, so that all end
 # in time. Its choices come from its own Random alone: the same seed makes the same choices, whatever the threads'
 # schedule. It knows nothing of the sampler unless that is what it is about.
 class Act
@@ -23,7 +23,7 @@ class Act
     # As it is called on the command line: the name of its file.
     def called = name.gsub(/(?<=[a-z])(?=[A-Z])/, '_').downcase
 
-    # May it be played beside that act? Not where MRI itself does not survive the two in one process.
+    # May it be played together with that act? Not where MRI itself does not survive the two in one process.
     def beside?(_other) = true
 
     # Is there nothing of it without the sampler?
@@ -36,7 +36,7 @@ class Act
     @stage = stage
   end
 
-  # Objects that know where they were born; an act keeps some in @kept.
+  # Objects that know where they were allocated; an act keeps some in @kept.
   def witnesses = [@kept].flatten.grep(Witness)
 
   # The last word, when all acts have ended.

@@ -30,7 +30,7 @@ module Books
     "#{heard} witnesses, #{sampled} sampled, #{stat[:samples_taken]} samples taken, #{stat[:marks]} marks"
   end
 
-  # A profile's rows add up to its samples, each of which is one of the records there are.
+  # A profile's rows add up to its samples, and each sample is a record.
   def self.same_count
     profile = GC.sample_profile
     columns = GC::SampleProfile.raw_columns

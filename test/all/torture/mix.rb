@@ -37,7 +37,7 @@ class Mix
     ['--disable=gems', '-W0', *('--yjit' if @yjit), *("--heap-sample=#{settings(dir)}" if dir)]
   end
 
-  # Has every object that was born since the start, and is alive, a sample?
+  # Has every live object that was allocated since the start a sample?
   def every_one_sampled? = @interval == '1' && @max_samples == 'none' && !@acts.include?(Sessions)
 
   def bound? = @max_samples != 'none'

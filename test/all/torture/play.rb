@@ -18,7 +18,7 @@ class Play
   # Own memory has a bound: what is not compressed while it is made may not fit, with stacks of thousands of frames.
   EXPECTED = /\Aheap-sample: (?:wrote |a listener's function ended with |cannot write .*\.(?:json|folded|pb): Cannot allocate memory$)/
 
-  # A session with a cap may follow an exact one, which left more than the bound allows: what does not fit is told.
+  # A session with a cap may follow an exact one, which left more than the bound allows: what does not fit is reported.
   GAPS = "heap-sample: the sampler has no memory; from now on profiles have gaps (GC::SampleProfile.stat counts them)\n"
 
   attr_reader :complaints, :summary

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# An object that knows the line it was born on. If it was sampled, its sample's stack has to name that line of that
-# file, whatever has moved, died and been born in between; sampled at interval 1, it has to have a sample.
+# An object that knows the line it was allocated on. If it was sampled, its sample's stack has to name that line of that
+# file, whatever has moved, was freed or allocated in between; sampled at interval 1, it has to have a sample.
 class Witness
   Lie = Class.new(StandardError)
 
@@ -20,7 +20,7 @@ class Witness
     kept.each { |witness| witnesses[witness] = true }
     ObjectSpace.each_object(Witness) { |witness| witnesses[witness] = true }
     witnesses.each_key do |witness|
-      next unless witness.line        # born, not initialized: a thread was stopped there
+      next unless witness.line        # allocated, not initialized: a thread was stopped there
 
       stack = GC::SampleProfile.raw_stack_of(witness)
       sampled += 1 if stack

@@ -22,7 +22,7 @@ module CommandHelper
   # Where the HTML view's template is, below -I, and where it is built.
   TEMPLATE = "heapsample/viewer.html"
   BUILT = File.expand_path("../../../build/viewer/viewer.html", __dir__)
-  # The Ruby with the sampler, whose processes are profiled; the one that runs the command and these tests; Debian's.
+  # The Ruby with the sampler, whose processes are profiled; the Ruby that runs the command and these tests; Debian's.
   OURS = ENV["RUBY"] || RbConfig.ruby
   READER = RbConfig.ruby
   DEBIAN = "/usr/bin/ruby"

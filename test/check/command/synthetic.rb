@@ -5,7 +5,7 @@ require_relative "../library/pprof_encoder"
 
 # A large profile as a large application would write it: +stacks+ distinct stacks
 # of +depth+ frames below a tree of callers, labels.  Each stack
-# has a row of totals, every fourth one of objects in use as well; a tenth is of malloc.
+# has a row of totals, every fourth one of live objects as well; a tenth is of malloc.
 #
 #   Synthetic.new(stacks: 200_000).write("large.pb.gz")
 class Synthetic

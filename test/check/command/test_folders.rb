@@ -14,7 +14,7 @@ class FoldersTest < Test
   PROFILES = 24
   HOUR = 60 * Build::MINUTE
 
-  # Profiles of a worker that leaks, or does not; each of the last is later than those of the worker: the parent's.
+  # Profiles of a worker that leaks, or does not; the last ones are later than the worker's: the parent's.
   def cluster(leaks: true)
     worker = {pid: 11, title: "puma: cluster worker 0: 10 [shop]"}
     (leaks ? leaking(PROFILES, **worker) : level(PROFILES, **worker)).each_with_index do |profile, index|

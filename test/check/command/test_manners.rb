@@ -158,7 +158,7 @@ class MannersTest < Test
       fails(1, /did you mean Leaked/, "page", dir, *typo, "-o", at["x.html"])
       assert(Dir.glob(at["x.*"]).empty?)
       fails(1, /nothing in .*a-later\.pb\.gz matches --class Leaked and --gem model together; leave out one of them/, "top", file, "--class", "Leaked", "--gem", "model")
-      # What one of several profiles has is no mistake; nor is what is known, and not in use.
+      # What one of several profiles has is no mistake; nor is what is known, and not live.
       printed("diff", at["c-earlier.pb.gz"], file, "--class", "Leaked")
       printed("top", file, "--class", "Leakde,Leaked")
       printed("top", "--by", "generation", file, "--age", "500..")

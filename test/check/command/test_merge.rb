@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Profiles of several processes in one, and those of other programs.
+# Profiles of several processes in one, and profiles of other programs.
 
 require_relative "../../testing"
 require_relative "command_helper"

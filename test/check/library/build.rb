@@ -5,7 +5,7 @@ require "heapsample"
 # Builds what the sampler hands over from readable rows:
 #
 #   build = Build.new(interval: 1024)
-#   build.row(["app/a.rb:3 A#b", "app/main.rb:1 <main>"], "String", inuse: 20, birth: 3)
+#   build.row(["app/a.rb:3 A#b", "app/main.rb:1 <main>"], "String", inuse: 20)
 #   build.profile.report
 #
 #   build.malloc(["!/usr/lib/libfoo.so foo_new", "app/a.rb:3 A#b"], "libfoo.so", 2000, inuse: 20)
@@ -70,7 +70,7 @@ class Build
         lived, slot_size: slot, thread: thread, birth_gc: birth, memsize: memsize, label_set: text(HeapSample::Labels.text(labels)))
   end
 
-  # Blocks of +size+ bytes, of which +resident+ each are resident.  Without +birth+ a row of totals.
+  # Blocks of +size+ bytes, of which +resident+ each are resident.  Without its GC count a row of totals.
   def blocks(stack, library, size, thread: 0, birth: nil, inuse: 0, alloc: 0, dead: 0, lived: 1, resident: size, labels: {})
     estimates = {inuse: inuse, alloc: alloc, dead: dead}.transform_values { |samples| malloc_estimate(samples, size) }
     malloc_row(stack, library, estimates, lived, thread: thread, birth_gc: birth, resident: estimates[:inuse][2] * resident / size,

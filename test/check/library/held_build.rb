@@ -23,7 +23,7 @@ class HeldBuild
                           "estimate_bytes" => 9_000_000, "child_bytes" => 7_000_000, "evicted" => 0, **walk.transform_keys(&:to_s)}
   end
 
-  # Of the row that is the +row+th, from 0, so much; all of it if nobody says how much: a +part+ of it.
+  # Of the row that is the +row+th, from 0, so much; all of it by default: a +part+ of it.
   def way(row, edges, object = nil, part: 1.0)
     columns = @build.raw[:rows].fetch(row)
     edges = [ROOT, *edges] unless edges.first&.start_with?("root ")

@@ -2,11 +2,11 @@
 
 require_relative "build"
 
-# Series of profiles of a process that never ran: objects are born and die as the
+# Series of profiles of a process that never ran: objects are allocated and freed as the
 # lines below say, GCs notice it, and what is sampled of them is handed over as rows.
 #
-# As sampling thins births independently, sampled births are Poisson with the rate of
-# the births by the weight, and only they are simulated: every figure below is in
+# As sampling thins allocations independently, sampled allocations are Poisson with the rate of
+# the allocations by the weight, and only they are simulated: every figure below is in
 # expected samples.  Time runs from 0 to 1 over a series of HOURS.
 #
 #   series = SeriesSimulator.new(seed: 1, profiles: 20).leak("a", 60).queue("b", 100).series
@@ -38,7 +38,7 @@ class SeriesSimulator
     @sizes = {}
   end
 
-  # Born evenly, or as +rate+ (a proc of time, at most 1) says, and never freed.
+  # Allocated evenly, or at +rate+ (a proc of time, at most 1), and never freed.
   def leak(name, samples, rate: @traffic, from: 0.0, to: 1.0)
     born(samples, rate: rate, from: from, to: to) { |_| [name, Float::INFINITY] }
   end
@@ -49,7 +49,7 @@ class SeriesSimulator
     self
   end
 
-  # Steady births and exponential lives: a cache that is full, sessions; full from the start unless +fills+.
+  # Steady allocation and exponential lifetimes: a cache that is full, sessions; full from the start unless +fills+.
   def turnover(name, samples, life, fills: false)
     born(samples / life, from: fills ? 0 : -5 * life, span: fills ? 1 : 1 + 5 * life) { |time| [name, time + exponential(life)] }
   end
@@ -65,7 +65,7 @@ class SeriesSimulator
     self
   end
 
-  # First in, first out; its length wanders: the rate of arrival changes every tenth, that of departure does not.
+  # First in, first out; its length wanders: the rate of arrival changes every tenth, the rate of departure does not.
   def queue(name, samples, wait: 0.15)
     rates = Array.new(16) { @random.rand }
     born(2 * samples / wait, rate: ->(time) { rates[((time + 0.3) * 10).floor] || 0 }, from: -0.3, span: 1.3) do |time|
@@ -83,7 +83,7 @@ class SeriesSimulator
     self
   end
 
-  # Grows old, dies, and lies there until a major GC.
+  # Grows old, becomes garbage, and stays until a major GC.
   def sawtooth(name, samples)
     gap = 1.0 / @times.size
     born(samples / gap, from: -gap, span: 1 + gap) { |time| [name, time + 0.9 * gap] }

@@ -19,7 +19,7 @@ class ColumnsTest < Test
     body.scan(/^  (repeated |optional )?(\w+) (\w+) = (\d+);/).map { |how, type, name, number| [name, type, number.to_i, how == "repeated "] }
   end
 
-  # What a file tells of a row: figures are whole there.
+  # A row as in a file: figures are whole there.
   def told(row)
     columns = Columns.to_h(row.columns).merge(stack: row.stack.map(&:to_s) - [":in '(no stack)'"])
     Columns::TEXTS.each { |column| columns[column.name] = row.profile.text(row.columns[column.index]) }

@@ -141,7 +141,7 @@ class CoverageTest < Test
     end
   end
 
-  # Growth: born and died samples of one process, both Poisson.
+  # Growth: allocated and freed samples of one process, both Poisson.
   test "growth is covered with few and many samples on either side" do
     draw = Draw.new(SEED + 1)
     probability = 40 / (512 * 1024.0)

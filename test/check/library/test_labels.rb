@@ -18,7 +18,7 @@ class LabelsTest < Test
   ORDERS = {"controller" => "orders", "action" => "index"}.freeze
   LINE = ["/srv/app/models/x.rb:12 Foo#bar", "/srv/app/main.rb:3 <main>"].freeze
 
-  # 100 of orders, 50 of users, 20 of nobody, 10 without room; and malloc's, of orders.
+  # 100 of orders, 50 of users, 20 without labels, 10 without room; and malloc's, of orders.
   def labelled(factor = 1)
     Build.new.row(LINE, "String", inuse: 100 * factor, birth: 20, labels: ORDERS)
          .row(LINE, "String", inuse: 50, birth: 20, labels: {"controller" => "users", "tenant" => "a=b c"})

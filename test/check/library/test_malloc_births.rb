@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Rows of malloc have births and deaths, and what is resident.
+# Rows of malloc have allocated, freed and resident memory.
 
 require "json"
 require_relative "../../testing"
@@ -93,7 +93,7 @@ class MallocBirthsTest < Test
   # --- growth ---
 
   # Blocks that come and go at random, at two lines; a profile is taken at the end of GC 100, of 110, of 120.
-  # What is born with a GC's number is born after that GC and before the next.
+  # What has a GC's number was allocated after that GC and before the next.
   def block_lives(random)
     Array.new(600) do
       birth = random.rand(90.0..121.0)

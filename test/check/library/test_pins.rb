@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What pins the objects that hold free memory of heap pages, as a walk tells it.
+# What pins the objects that hold free memory of heap pages, by a heap walk.
 
 require_relative "../../testing"
 require_relative "build"

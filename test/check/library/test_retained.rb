@@ -43,8 +43,8 @@ class RetainedTest < Test
     TEXT
   end
 
-  # Objects come and go at random; each is of a line, born at some GC, and lives for some.  A mark
-  # at the beginning of each GC finds what is in use; what was born in the GC of the snapshot is young.
+  # Objects come and go at random; each is of a line, allocated at some GC, and lives for some.  A mark
+  # at the beginning of each GC finds what is live; what was allocated in the GC of the snapshot is young.
   def lives(random)
     Array.new(400) do
       birth = random.rand(90..121)
@@ -87,7 +87,7 @@ class RetainedTest < Test
     assert_equal(0, retained(profiles).count)
   end
 
-  # A ring of blocks that are all replaced, and a line that keeps each: no GC in between, so that births are alike.
+  # A ring of blocks that are all replaced, and a line that retains each: no GC in between, so that their GC counts are equal.
   test "malloc between two GCs: what was replaced is not retained, and what stayed is a bound" do
     gc = at(0).meta["gc"]
     held = lambda do |number, ring, kept|

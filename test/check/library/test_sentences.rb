@@ -176,7 +176,7 @@ class SentencesTest < Test
     sizes = counted[2].split(", ")
     assert_equal([count.points.size, 5].min > 1 ? 5 : 1, sizes.size, text)
     [count.points.first, count.points.last].zip([sizes.first, sizes.last]) { |point, size| size_or_count(point.size, size, count.bytes?) }
-    # Each is that of a moment near its quarter.
+    # Each is the size at a moment near its quarter.
     from, to = count.points.first.seconds, count.points.last.seconds
     gap = count.points.each_cons(2).map { |one, other| other.seconds - one.seconds }.max.to_f
     sizes.each_with_index do |size, quarter|

@@ -73,7 +73,7 @@ class SimulationsTest < Test
     assert(wrong.size <= 0.15 * 4 * SERIES, wrong.inspect)
   end
 
-  # Such a server has thirty lines that step, fill, pile up and pass, and sizes as large as those of any leak: far worse than
+  # Such a server has thirty lines that step, fill, pile up and pass, and sizes as large as in any leak: far worse than
   # the programs of test/zoo.
   test "of simulated healthy servers few are called leaking", missing: ONCE do
     wrong = (1..HEALTHY).select { |seed| simulator(seed).healthy.series.diagnosis.leak? }

@@ -186,7 +186,7 @@ class WhyTest < Test
 
   # --- the one reference to name ---
 
-  # The name of what keeps the last row of a build.
+  # The name of what retains the last row of a build.
   def named(build, *ways)
     held = HeapBuildWays.call(build, ways)
     held.nearest_holder.of_row(held.table.last)&.to_s

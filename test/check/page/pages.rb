@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Writes the data of pages as the library puts it into them, NAME.data, and what the library says of the same profiles, told.json.
+# Writes the data of pages as the library puts it into them, NAME.data, and the figures of the library for the same profiles as JSON.
 #
 #   ruby -I src/lib pages.rb FOLDER
 require "json"

@@ -81,7 +81,7 @@ module PageProfiles
     bytes.merge("rss" => bytes.values.sum, "pss" => nil, "taken_ns" => Build::STARTED, "cost_ns" => 1, "allocator" => "jemalloc 5.3.0")
   end
 
-  # --- blocks of malloc with births and deaths, and of which some was never touched ---
+  # --- blocks of malloc, allocated and freed, some of them never touched ---
 
   def blocks
     threads = ["#{RUBY} thread_create_core", "/srv/app/pool.rb:9 Pool#grow", MAIN]
@@ -91,7 +91,7 @@ module PageProfiles
          .blocks(buffer, "ruby", 20_000, alloc: 100, dead: 60, lived: 2).blocks(buffer, "ruby", 20_000, birth: 80, inuse: 40).profile
   end
 
-  # --- a series: what is steady, grows, shrinks, and what nobody knows ---
+  # --- a series: what is steady, grows, shrinks, and what is not known ---
 
   def series_profile(step)
     main = "/srv/app/main.rb:3 <main>"
@@ -157,7 +157,7 @@ module PageProfiles
     profile.groups(:line).reject { |group| group.inuse.zero? }.map { |group| [names(group.key), LAYOUT.size(group.inuse), LAYOUT.interval(group.inuse)] }
   end
 
-  # Of each finding of a process, its figures and those of its lines, as the report writes them.
+  # Of each finding of a process, its figures and the figures of its lines, as in the report.
   def cards(process)
     process[:findings].map do |finding|
       {bytes: finding[:bytes], figures: line_figures(finding), rate: LAYOUT.bytes(finding[:bytes_per_hour], sign: true),

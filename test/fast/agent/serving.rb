@@ -56,7 +56,7 @@ end
 class Agent
   include Client
 
-  # Printed of each process that was killed, those of other suites among them.
+  # Printed of each process that was killed, processes of other suites among them.
   KILLED = /\Aheapsample: process (\d+)(?: \(.*\))? has ended unexpectedly: .*\n\z/
 
   attr_reader :process, :to, :lines

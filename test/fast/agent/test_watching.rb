@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the agent does by itself: it asks, keeps profiles, notices deaths and prints warnings. With real processes; the clock is
+# What the agent does by itself: it asks for and keeps profiles, notices ended processes and prints warnings. With real processes; the clock is
 # simulated where hours pass.
 
 require_relative "serving"
@@ -171,7 +171,7 @@ class WatchingTest < AgentTest
           after.each { |file, count| oom.call(file, count) }
           status ? zombie.call(status) : File.unlink("#{proc}/9/stat")
           it.look
-          it.cause         # later deaths change the files
+          it.cause         # processes that end later change the files
         end
       end
       events, old, machine = "#{cgroups}/app/worker/memory.events", "#{cgroups}/memory/app/memory.oom_control", "#{proc}/vmstat"
@@ -215,7 +215,7 @@ class WatchingTest < AgentTest
     assert_equal (START + 39).strftime("heap-%Y%m%dT%H%M%S.000.pb.gz"), File.basename(kept.grep(/heap/).last)
     assert(kept.grep(/heap/).none? { |path| path.include?("T000000") })
     release(keeper)
-    store((size + 2) * 4096, clock: -> { START + 39 })                 # now there is room for the death alone
+    store((size + 2) * 4096, clock: -> { START + 39 })                 # now there is room only for the profile of the end
     assert_equal [%w[22-7]], [kept.map { |path| File.dirname(path) }.uniq]
   end
 

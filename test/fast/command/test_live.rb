@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A running process wherever a file is: one that nobody prepared, asked, sampled, judged, and let alone again.
+# A running process wherever a file is: one that was not prepared, asked, sampled, judged, and let alone again.
 
 require "io/wait"
 require_relative "processes"

@@ -75,7 +75,7 @@ GC::SampleProfile.diagnose([*profiles[0, 11], now]).to_s
 GC.sample_profile(interval: 4096, threads: :all) { work(100) }.rows
 GC.sample_profile { keep(10) }.report.to_s
 
-# Calls each reader of an object that takes nothing. A method that rbs/test watches takes anything: the original is beside it.
+# Calls each reader of an object that takes nothing. A method that rbs/test watches takes anything: the original is next to it.
 def read(object)
   names = object.class.public_instance_methods(false)
   names.grep_v(/__with(out)?__/).each do |name|
@@ -141,7 +141,7 @@ total => {samples: Numeric}
 
 [total == total.dup, total.deconstruct_keys(nil)]
 
-# Who keeps what, in ways that are made up.
+# What retains memory, with paths that are made up.
 raw = now.raw.merge(meta: HeapSample::MetaMessage.decode(now.raw[:meta_message]).merge("kept" => {"refused" => nil, "objects" => 10, "ns" => 10}))
 texts = raw[:texts].size
 raw[:texts] += ["root", "(constants)", "constant", "KEPT", "element", "[] of Array"]

@@ -1,6 +1,6 @@
 /*
  * Makes calls of the sampler fail, when preloaded: its alone, since who calls
- * is told by the return address.  The program beside it has the memory and the
+ * is known by the return address.  The program next to it has the memory and the
  * files that it had before.
  *
  * FAULTY_CODE     a file of lines "START END", hexadecimal: the sampler's functions in the executable
@@ -82,7 +82,7 @@ failing_realloc(void *ptr, size_t size)
     return fails(MEMORY, CALLER) ? NULL : own_realloc(ptr, size);
 }
 
-/* A call reaches 2 GiB, and libraries are further away: it goes to a page beside the executable, which jumps here. */
+/* A call reaches 2 GiB, and libraries are further away: it goes to a page next to the executable, which jumps here. */
 static uint8_t *
 make_step(void)
 {

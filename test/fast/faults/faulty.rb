@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# faulty.c from Ruby: compiled, told which code is the sampler's, and what is to fail.
+# faulty.c from Ruby: compiled, with which code is the sampler's, and what is to fail.
 class Faulty
   KINDS = [:memory, :files].freeze
   LAYOUT = 'q*'

@@ -2,7 +2,7 @@
 
 # A program that uses all of the sampler, whatever the sampler has to work with: what it computes is printed, and is
 # the same each time. What it asks of the sampler may raise NoMemoryError or SystemCallError, and nothing else.
-# Usage: ruby program.rb DIR     the sampler's files go to DIR; what it says of itself, too: DIR/said-PID, "FAILED WORKS":
+# Usage: ruby program.rb DIR     the sampler's files go to DIR; its messages, too: DIR/said-PID, "FAILED WORKS":
 #                                how many allocations failed, and does sampling work at the end
 
 DIR = ARGV.fetch(0)

@@ -11,7 +11,7 @@ class PlacesTest < FaultsTest
   KEEP = '$kept = Array.new(2_000) { |i| [i.to_s] };'
   ANSWER = 'puts "answer"; exit 4'
 
-  # A fresh folder for profiles, and one beside it that must stay as it is.
+  # A fresh folder for profiles, and one next to it that must stay as it is.
   def folders
     FileUtils.rm_rf(OUT)
     FileUtils.mkdir_p(["#{OUT}/profiles", "#{OUT}/beside"])
@@ -35,7 +35,7 @@ class PlacesTest < FaultsTest
   end
 
   def cannot_write(path, why) = "cannot write #{path}: #{why}"
-  # What can be seen before anything is written is told at start.
+  # What can be seen before anything is written is reported at start.
   FIX = '; fix the folder, or set another output='
   def cannot_begin(path, why) = "#{cannot_write(path, why)}; sampling continues#{FIX}"
   def files(dir) = Dir.children(dir).sort

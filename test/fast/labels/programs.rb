@@ -41,7 +41,7 @@ class LabelsTest < Test
     false
   end
 
-  # Objects of a class, in use and young, by labels: every object is a sample.
+  # Objects of a class, live and young, by labels: every object is a sample.
   def counts(profile, class_name, *labels)
     rows = profile.rows.select { |row| row.class_name == class_name && row.inuse.samples + row.young.samples > 0 }
     rows.group_by { |row| row.labels.slice(*labels) }.transform_values { |some| some.sum { |row| row.inuse.samples + row.young.samples } }

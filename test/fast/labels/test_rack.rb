@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# HeapSample::Web below Rack::Lint, in the series of Rack that are in use.
+# HeapSample::Web below Rack::Lint, in the supported series of Rack.
 
 require_relative "programs"
 require "json"

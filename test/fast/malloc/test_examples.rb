@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Programs of examples/memory: what their profiles say, beside the truth that they print.
+# Programs of examples/memory: their profiles, compared with the truth that they print.
 # Usage: ruby test_examples.rb [-n /C leak/]     also with Rubies of other builds; SLOW=1 repeats what varies by chance
 require "tmpdir"
 require_relative "../../testing"

@@ -117,7 +117,7 @@ META_OF_SAMPLE = {
   "inherited" => {"bytes" => 1048576, "unshared" => 4096}
 }
 
-# Rows of a sample, with texts; those of all samples have what the sample's values say.
+# Rows of a sample, with texts; the rows of all samples add up to the sample's values.
 def rows_of(sample, strings, what)
   rows = all(sample, 1000).map { |row| ours(row, "Row") }
   sums = %w[alloc_objects alloc_space inuse_objects inuse_space].map { |name| [rows.sum { |row| row[name] || 0 }, 2**63 - 1].min }

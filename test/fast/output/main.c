@@ -2,7 +2,7 @@
  * Tests of the sampler's options, output and names of native code, without a VM.
  *
  *     test-output FOLDER            all tests; files go to FOLDER
- *     test-output FOLDER gzip       those of gzip only (for the build without zlib)
+ *     test-output FOLDER gzip       the tests of gzip only (for the build without zlib)
  *     test-output FOLDER fork       what a child that is forked reads (for the build without sanitizers)
  *
  * FOLDER keeps sample.* and hostile.* for test/fast/output/run, which asks other

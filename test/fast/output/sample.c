@@ -303,7 +303,7 @@ malloc_profile(struct hs_profile *profile)
 void
 walked_profile(struct hs_profile *profile)
 {
-    /* Texts 15 to 20, behind those of the first profile. */
+    /* Texts 15 to 20, behind the texts of the first profile. */
     static const struct hs_text more[] = {
         TEXT("root"),
         TEXT("(constants)"),

@@ -240,7 +240,7 @@ test_broken(void)
 
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         bool refused = true;
-        for (int e = 0; e < 2; e++) {       /* what a profile says of itself has no index */
+        for (int e = 0; e < 2; e++) {       /* the header of a profile has no index */
             struct hs_profile profile;
             struct hs_buffer out = {0};
 

@@ -1,6 +1,6 @@
 /*
  * Samples whose intervals get shorter and longer, and longer again under a cap: do the sums of each
- * session stay those of what was born? With the same seed in each run.
+ * session stay the sums of what was allocated? With the same seed in each run.
  */
 #include "tap.h"
 #include "tests.h"
@@ -82,7 +82,7 @@ most_of_a_session(int *session)
     return held[*session];
 }
 
-/* Some things are born at the intervals of now, drawn at `drawn_at`; at the cap
+/* Some objects are allocated at the intervals of now, drawn at `drawn_at`; at the cap
  * the session that holds most gets a longer one. */
 static double
 bear(double drawn_at, bool capped)
@@ -180,7 +180,7 @@ test_walks(void)
 }
 
 /* Where intervals only get longer, a sample of a long one is one of each
- * shorter: what two sessions tell of one line does not contradict itself. */
+ * shorter: two sessions do not contradict each other about one line. */
 static void
 test_nesting(void)
 {

@@ -1,5 +1,5 @@
 /*
- * The list of when GCs began, over lives of many kinds: it is bounded, has the newest, and what was born
+ * The list of when GCs began, over lives of many kinds: it is bounded, has the newest, and what was allocated
  * between two of the list has its time.
  */
 #include "tap.h"

@@ -43,7 +43,7 @@ put_mib(const char *folder, const char *name, long long mib)
     put(path, text);
 }
 
-/* Another machine, of 8 GiB, 2 of which are in use. */
+/* Another machine, of 8 GiB, 2 of which are used. */
 static void
 new_world(const char *top, const char *groups)
 {

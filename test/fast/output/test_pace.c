@@ -1,6 +1,6 @@
 /*
  * interval=auto over the life of a program that allocates fast, then little, then fast again: are the sums of its samples
- * those of what was born, with the spread that their variance says, and do they cost what was allowed? With the same seed
+ * the sums of what was allocated, with the spread of their variance, and do they cost what was allowed? With the same seed
  * in each run.
  */
 #include "tap.h"
@@ -33,7 +33,7 @@ static struct {
     uint32_t count, most;       /* of which own memory has room for so many */
     uint64_t interval, cpu_ns, taken;
     uint32_t shortened, lengthened;
-    bool dying;                 /* what is born now is dead at the next mark */
+    bool dying;                 /* what is allocated now is garbage at the next mark */
     double born, died;          /* bytes: the truth */
     double dead, dead_variance; /* of samples that died */
     struct {

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # A raw profile of +count+ stacks about +depth+ frames deep, each a row with a
-# birth and one with totals; the same for the same +seed+.  Stacks share their
-# first frames as those of an application do: most of them split late.
+# birth_gc and one with totals; the same for the same +seed+.  Stacks share their
+# first frames as stacks of an application do: most of them split late.
 def big_build(count, depth: 60, seed: 1, taken: 10, gcs: 1000)
   random = Random.new(seed)
   texts = ["", "T_STRING", "T_ARRAY", "T_HASH", "T_OBJECT", *Array.new(300) { |i| "Model#{i}::Record" }]

@@ -12,7 +12,7 @@ export class Browser {
     return browser;
   }
 
-  // `troubles`: errors and requests that the page made beside the file itself.
+  // `troubles`: errors and requests that the page made for anything but the file itself.
   async open(
     file,
     { hash = "", width = 1440, height = 1000, theme = "light", ready = "window.heapView?.drawn > 0" } = {},

@@ -1,4 +1,4 @@
-// Frames of gems, Ruby's library and native code are folded between those of the application.
+// Frames of gems, Ruby's library and native code are folded between frames of the application.
 import { test } from "node:test";
 import { frameNamed, frames, redrawn, rows, show, state } from "./browser.mjs";
 import { assert, close, equal } from "./assertions.mjs";

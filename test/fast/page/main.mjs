@@ -27,7 +27,7 @@ const OPEN_SECONDS = 3;
 const REDRAW_SECONDS = 0.5;
 const SLACK = Number(process.env.VIEWER_SLACK || Math.max(8, (4 * loadavg()[0]) / availableParallelism()));
 // Others share the processor, and its seconds vary twofold. Up to PAGES fresh pages are
-// tried, and each step has to keep its bound on one of them. The bounds are those of a
+// tried, and each step has to keep its bound on one of them. The bounds are for a
 // machine on which the yardstick takes YARD milliseconds; a slower page has more time.
 const PAGES = 5;
 const YARD = 240;

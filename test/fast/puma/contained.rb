@@ -28,10 +28,10 @@ class Contained
     @pid = Process.spawn({**env, "FOLDERS" => folders}, "unshare", "--mount", "sh", "-c", ENTER, "sh", @root, *command, **options)
   end
 
-  # The processes in it, by the numbers of whoever asks.
+  # The processes in it, by the numbers outside.
   def all = children(@pid)
 
-  # The number here of the one that has this number there.
+  # The number here of the process with this number there.
   def outside(number)
     all.find { |pid| numbers(pid).last == number && numbers(pid).size > 1 }
   end

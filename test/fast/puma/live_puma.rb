@@ -10,7 +10,7 @@ if ENV["DATADOG"]
     c.profiling.allocation_enabled = true
     c.profiling.advanced.experimental_heap_enabled = true
     c.tracing.enabled = false
-    c.agent.port = 1            # nobody listens there
+    c.agent.port = 1            # no process listens there
     c.logger.level = Logger::FATAL
   end
 end

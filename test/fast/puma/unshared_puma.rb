@@ -2,7 +2,7 @@
 
 # A Puma cluster that loads its application before it forks.
 
-# What the master leaves to its workers: objects that nobody writes to, objects that each request writes to, and heap
+# What the master leaves to its workers: objects that are never written to, objects that each request writes to, and heap
 # pages with room among what is kept.
 module Store
   Entry = Class.new

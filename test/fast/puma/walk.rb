@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Fills memory up to so many bytes of its cgroup's limit, then asks who keeps it. Prints what the profile says of the walk.
+# Fills memory up to so many bytes of its cgroup's limit, then asks what retains it. Prints the heap walk of the profile.
 # Usage: ruby --heap-sample=… walk.rb BYTES
 require "json"
 

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# Runs the sampler's own tests with MRI's test-all on the patched build: TAP, a line for each test. Files run beside
+# Runs the sampler's own tests with MRI's test-all on the patched build: TAP, a line for each test. Files run next to
 # each other, since many of their tests wait for a profile that is written once a second.
 # A file that holds no test, or that ended before all of its tests had run, is a failure too.
 # Usage: main.rb [NAME…]     of test_heap_sampler_NAME.rb; `sampler` is test_heap_sampler.rb
 #
-# Environment: JOBS     so many files beside each other (4)
+# Environment: JOBS     so many files at the same time (4)
 #              SECONDS  tests that take as long are named, with their time (10)
 #              RUBY_THREAD_TIMESLICE  milliseconds; MRI's 100 make tests with busy threads wait, and change threads seldom (10)
 

@@ -87,7 +87,7 @@ SHAPE(large, char room[70000]; room[depth] = 1; keep = room[depth]; go(depth))
 SHAPE(moved, char *room = alloca(16 + draw(4000)); room[0] = 1; keep = room[0]; go(depth))
 SHAPE(aligned, char room[64] __attribute__((aligned(64))); room[depth % 64] = 1; keep = room[depth % 64]; go(depth))
 SHAPE(variable, char room[1 + draw(300)]; room[0] = 1; keep = room[0]; go(depth))
-/* All registers that a callee must save are in use. */
+/* All registers that a callee must save are used. */
 SHAPE(busy, long a = draw(9), b = draw(9), c = draw(9), d = draw(9), e = draw(9), f = draw(9);
       go(depth); keep = (char)(a * b + c * d + e * f))
 

@@ -134,7 +134,7 @@ class UsdtTest < Test
     lines = traced(tracer)
     worker.stop
     assert_operator lines.count { |kind,| kind == "f" }, :>, 2000
-    # The profile that was asked for allocates, too. Without the second word about half would be told.
+    # The profile that was asked for allocates, too. Without the second word about half would be reported.
     assert_in_delta alive, balance(lines)[1], 0.3 * alive
   end
 
@@ -167,7 +167,7 @@ class UsdtTest < Test
     end
   end
 
-  # What is alive of what was born while it was traced: [samples, bytes].
+  # What is still live of the memory allocated while it was traced: [samples, bytes].
   def balance(lines)
     live = {}
     lines.each do |kind, id, _, bytes|

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Backticks, system and popen: output and status are those of the command.
+# Backticks, system and popen: output and status are from the command.
 class Commands < Act
   def call
     number = @random.rand(100)

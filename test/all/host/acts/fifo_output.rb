@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A program whose profile goes to a FIFO that is full, and that nobody reads, ends all the same.
+# A program whose profile goes to a FIFO that is full, and that is not read, ends all the same.
 class FifoOutput < Act
   def call
     File.mkfifo("fifo.pb")

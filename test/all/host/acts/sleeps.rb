@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# No sleep ends early, and no queue gives what nobody pushed.
+# No sleep ends early, and no queue gives what was not pushed.
 class Sleeps < Act
   def call
     time = 0.02 + @random.rand * 0.1

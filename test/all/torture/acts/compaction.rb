@@ -18,7 +18,7 @@ class Compaction < Act
     sleep(@random.rand * 0.05)
   end
 
-  # Whoever was told to compact by himself still is, when the acts have ended.
+  # Automatic compaction is still on when the acts have ended.
   def finish = GC.auto_compact = false
 
   private

@@ -7,7 +7,7 @@ class Forks < Act
   def self.beside?(other) = other != Ractors
 
   # A child of the unpatched 3.4.5 hangs in rb_thread_atfork where another thread held its interrupt_lock at the fork,
-  # as it does for a moment when it leaves or takes the GVL: 4 of some 40,000 forks beside three threads that sleep.
+  # as it does for a moment when it leaves or takes the GVL: 4 of some 40,000 forks next to three threads that sleep.
   BORN = '.'
   BIRTH_SECONDS = 30
 

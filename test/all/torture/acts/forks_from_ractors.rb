@@ -3,7 +3,7 @@
 # fork inside a Ractor: in the child that Ractor is the main one.
 #
 # The unpatched 3.4.5 survives that only so: no other thread has run before, the main one sleeps (in take) at the
-# fork, and the child does little. Else it hangs, raises NoMemoryError when the child comes to a GC, or dies of
+# fork, and the child does little. Else it hangs, raises NoMemoryError when the child comes to a GC, or crashes with
 # "[BUG] pthread_mutex_lock: Invalid argument" in rb_thread_atfork.
 class ForksFromRactors < Act
   def self.beside?(_other) = false

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Listeners of sampled allocations (include/ruby/heap_sampler.h) come and go while others run; in their calls they allocate,
-# raise, leave, fork, and let others in. What they are told of adds up.
+# raise, leave, fork, and let others in. What is reported to them adds up.
 class Listeners < Act
   def self.about_the_sampler? = true
 

@@ -2,7 +2,7 @@
 
 # Ractors that allocate at the same time, exchange messages and raise.
 #
-# Beside any act that lets go of the GVL this may hang, sampler or not: in 3.4.5 a thread that comes back for the GVL
+# Together with any act that releases the GVL this may hang, sampler or not: in 3.4.5 a thread that comes back for the GVL
 # waits for a GC's barrier with its scheduler locked, and a Ractor that ends waits for that lock.
 class Ractors < Act
   @played = false

@@ -2,7 +2,7 @@
 
 # Refinements, made and used in code that is evaluated and dropped.
 class Refinements < Act
-  # With fibers beside the two, the unpatched 3.4.5 dies of "[BUG] try to mark T_NONE object" or of SIGSEGV in GC.
+  # With fibers as well, the unpatched 3.4.5 crashes with "[BUG] try to mark T_NONE object" or of SIGSEGV in GC.
   def self.beside?(other) = other != Compaction
 
   def step

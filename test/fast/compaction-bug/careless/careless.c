@@ -116,7 +116,7 @@ dead_count(VALUE self)
     return LONG2NUM(dead);
 }
 
-/* What the program dies of in the end: the reference is marked. */
+/* Ends the program at last: the reference is marked. */
 static VALUE
 die(VALUE self, VALUE way, VALUE where)
 {

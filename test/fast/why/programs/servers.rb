@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # A process with what servers have: Puma, Sidekiq with a real Redis, Active Record's pool with its reaper, pools of
-# concurrent-ruby and connection_pool, Timeout.  All have worked, and are at rest.  Beside them some threads wait for a queue
-# that nobody serves.
+# concurrent-ruby and connection_pool, Timeout.  All have worked, and are at rest.  In addition some threads wait for a queue
+# that no thread serves.
 # Usage: ruby --heap-sample=… servers.rb FILE REDIS_URL     writes the profile, with a walk; prints how many threads there are
 require "active_record"
 require "concurrent"
