@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What the tools share: where things are, how they speak, how upstream/ is read.
 # Usage: . "$(dirname "$0")/lib.sh"
-# shellcheck disable=SC2034 # set here, used by whoever reads this file
+# shellcheck disable=SC2034 # set here, used by scripts that read this file
 
 set -euo pipefail
 # One order for sort and comm, and the encoding that Ruby's own build expects.
@@ -10,7 +10,7 @@ export LC_ALL=C.UTF-8
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # Everything generated goes below here; `make distclean` removes it.
 BUILD=$TOP/build
-# The series that a tool works on unless told; make SERIES=… sets it.
+# The series that a tool works on by default; make SERIES=… sets it.
 DEFAULT_SERIES=${SERIES:-3.4}
 
 # lines WORD...: one a line; nothing for none.
@@ -23,7 +23,7 @@ usage() { awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0"; }
 
 sha256_of() { sha256sum -- "$1" | cut -d' ' -f1; }
 
-# upstream_versions SERIES: the releases that are pinned, the one that the patches are made for first.
+# upstream_versions SERIES: the releases that are pinned, the release that the patches are made for first.
 upstream_versions() {
     require_series "$1"
     awk '$1 == "version" { print $2 }' "$TOP/upstream/$1"
