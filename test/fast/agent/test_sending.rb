@@ -337,6 +337,21 @@ class SendingTest < AgentTest
     end
   end
 
+  # Meta#began is a difference of two clocks: of a process that was not forked it may be after the start of sampling.
+  test "where a clock was set, the first profile has all allocations, except of a forked process" do
+    allocated = lambda do |more|
+      profile = Tool::AgentProfile.of(take(allocate(1000)).bytes)
+      info = profile.info
+      later = HeapSample::Meta.new(info.instance_variable_get(:@values).merge("started_ns" => ((info.began.to_r - 1) * 1_000_000_000).to_i, **more))
+      profile.define_singleton_method(:info) { later }
+      Tool::AgentDeltas.new.change(profile, before: Time.at(0)) { nil }
+      profile.values.each_value.sum { |lists| lists.each_value.sum(&:first) }
+    end
+    assert_operator allocated[{}], :>, 500
+    assert_equal 0, allocated[{"inherited" => {"bytes" => 1, "unshared" => 1}}]
+    assert_equal 0, allocated[{"inherited_missing" => "the kernel does not show it"}]
+  end
+
   [413, 400, 401, 404, 302].each do |status|
     test "a receiver that answers #{status}: that profile is dropped, and one line is printed" do
       server = Receiver.new { [status, "no: tok-en and c2VjcmV0\e[31m"] }

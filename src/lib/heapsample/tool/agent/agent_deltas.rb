@@ -30,7 +30,7 @@ module HeapSample
         raise AgentRefusal.new(503, "The profile has more than #{STACKS_MOST} stacks. Use /debug/pprof/heap.") if now.size > STACKS_MOST
 
         same = @last&.same_run?(info) && @last.started == info.started
-        if same || before.nil? || info.started.nil? || (info.started >= before && (info.began || info.started) <= info.started)
+        if same || before.nil? || info.started.nil? || (info.started >= before && !inherits?(info))
           reported = count(now, same ? @reported : {})      # anew, if sampling has started again, or another program has
         else
           from = info.taken
@@ -41,6 +41,10 @@ module HeapSample
       end
 
       private
+
+      # Was the process forked after sampling had started? Where it was not, no clock is compared: Meta#began is the difference of
+      # a clock that may have been set and one that was not.
+      def inherits?(info) = (info.inherited_pages || info.inherited_missing) && !(info.began && info.began < info.started)
 
       # What is reported after this answer. The values of +now+ become the values of the answer.
       def count(now, old)

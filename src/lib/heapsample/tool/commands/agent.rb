@@ -30,7 +30,6 @@ module HeapSample
         def call(arguments)
           expect(arguments, 0..0, "")
           load_puma
-          RubyVM::YJIT.enable if defined?(RubyVM::YJIT.enable)      # from Ruby 3.3; takes a fourth of the time from each profile
           address = AgentAddress.new(options[:http] || AgentAddress.default, *options.values_at(:token_file, :name))
           door = AgentDoor.new((LiveToken.read(options[:token_file], secret: true).token if options[:token_file]), options[:name])
           processes = AgentProcesses.new(options[:share])
