@@ -125,7 +125,10 @@ export class FrameLook {
     const lines = [];
     if (node.group === FOLD) {
       const fold = this.contents(node);
-      lines.push(visible(described(fold, OWNERS)), node.open ? "A click folds them again." : "Folded: a click shows them.");
+      lines.push(
+        visible(described(fold, OWNERS)),
+        node.open ? "A click folds them again." : "Folded: a click shows them.",
+      );
     } else if (node.group < 0) {
       lines.push("all");
     } else {
