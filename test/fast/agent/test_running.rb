@@ -97,7 +97,7 @@ class RunningTest < AgentTest
                 - exp_labels: { instance: "a:1", normal: "false", severity: critical }
                   exp_annotations:
                     summary: "A Ruby process on a:1 was killed, crashed, or called exit!"
-                    description: "The log of the agent names it. With --keep its last profile is in a file died-…"
+                    description: "The log of the agent has the process and the cause. With --keep its last profile is in a file died-…"
             - { eval_time: 35m, alertname: RubyProcessDied, exp_alerts: [] }
     YAML
     promtool("test", "rules", "#{FOLDER}/alerts.yml")

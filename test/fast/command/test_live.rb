@@ -179,10 +179,10 @@ class LiveTest < Test
     end
   end
 
-  test "why says who keeps it now" do
+  test "why shows what retains it now" do
     sampled do |_, text|
       kept = printed("why", text, "--class", "Ticket", "--diagnose", "50%")
-      assert(kept.match?(/A walk over [\d,]+ objects found it/) && kept.include?("Ticket"), kept)
+      assert(kept.match?(/The heap walk visited [\d,]+ objects/) && kept.include?("Ticket"), kept)
       assert(printed("why", text, "--format", "folded", "--diagnose", "50%").include?("Ticket"))
     end
   end

@@ -17,7 +17,7 @@ class RunTest < Test
 
   test "run: the profile at the end has no young objects, and what retains the memory, which is printed first" do
     result = heapsample("run", "-o", in_dir("why"), "interval=16k", "--", OURS, "-e", "#{WORK}\nfork { keep(1_000) }\nProcess.wait")
-    assert(result.err.match?(/\$kept\b.*\n(?:.*\n)*In use \(/) && result.status.zero?, result.err)
+    assert(result.err.match?(/\$kept\b.*\n(?:.*\n)*Live memory \(/) && result.status.zero?, result.err)
     profiles = Dir[in_dir("why/*")].map { |path| HeapSample::Profile.load(path) }
     assert_equal([[true, 0]] * 2, profiles.map { |profile| [!profile.holders.nil?, profile.groups(:class).total.young.samples] })
     json = JSON.parse(heapsample("run", "--json", "--", OURS, "-e", WORK).err[/^\{.*^\}/m])
@@ -39,7 +39,7 @@ class RunTest < Test
     assert(json.key?("top"), json.keys.inspect)
     assert_equal(2, Dir.children(in_dir("fork")).size)
     quiet = heapsample("run", "-q", "-o", in_dir("quiet"), "--", OURS, "-e", "1").err
-    refute(quiet.include?("In use"), quiet)
+    refute(quiet.include?("Live memory"), quiet)
   end
 
   test "run: settings that make no sense are not taken for a Ruby without the sampler" do

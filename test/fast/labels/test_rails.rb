@@ -55,7 +55,7 @@ class RailsTest < LabelsTest
     page = get("/heap/page")
     assert_equal ["200", "text/html; charset=utf-8", true], [page.code, page["content-type"], page.body.include?("<script")]
     assert_includes get("/heap").body, 'href="/heap/page"'
-    assert_includes get("/heap/report").body, "In use"
+    assert_includes get("/heap/report").body, "Live memory"
   end
 
   test "in a Puma cluster the threads of each worker have its number" do
