@@ -52,12 +52,13 @@ export const drawDiagnosis = (verdict, element, diagnosis, at, words, on) => {
 const wordOf = ({ state }, words) => text(Object.hasOwn(words, state) ? words[state] : state, WORD);
 const badge = (process, words) => el("span", { className: `badge ${styleOf(process)}` }, wordOf(process, words));
 
-// The sentence begins with the badge's word: that is left out.
+// The sentence without the words of the badge, with which it begins.
 const withoutWord = (process, words) => {
   const sentence = String(process.sentence ?? "");
-  const word = `${wordOf(process, words)}: `;
-  if (!sentence.toLowerCase().startsWith(word)) return sentence;
-  return sentence.charAt(word.length).toUpperCase() + sentence.slice(word.length + 1);
+  const word = wordOf(process, words);
+  if (![": ", ". "].some((end) => sentence.toLowerCase().startsWith(word + end))) return sentence;
+  const rest = sentence.slice(word.length + 2);
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
 };
 
 // A sentence; what is between backticks in it is code, and so is a command at its end.
