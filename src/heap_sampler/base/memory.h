@@ -7,7 +7,7 @@
  * counted, capped and made to fail in a test.  It never comes from xmalloc,
  * which may start a GC, and never raises: NULL means that there was none.
  *
- * The bound: at no moment is more than HS_MEMORY_MAX in use, whatever the
+ * The bound: at no moment is more than HS_MEMORY_MAX used, whatever the
  * program does: with snapshots and profiles that Ruby code holds, and with both
  * blocks of one that is being moved.  Each kind of use has its share of it, so
  * that none can starve another.  Long before the end of a share its owner does

@@ -5,7 +5,7 @@
  *
  *   the first           as soon as the share pays for it within a minute: at once below 10 million slots (1%).  It
  *                       has the entries that containers had at first
- *   growth at one look  more is in use than at the last walk, by a 32nd and 16 MiB (malloc's limit: what young objects
+ *   growth at one look  more is live than at the last walk, by a 32nd and 16 MiB (malloc's limit: what young objects
  *                       add before a GC).  Large heaps grow without a major GC for minutes, so this needs none
  *   growth by majors    rb_hs_majors_rise_p: finds a slow leak in a small heap, and a leak after a peak
  *   short of memory     two fifths of a cgroup's limit are used.  Above half, a process that has the cgroup alone would
@@ -33,8 +33,8 @@ enum { SOON_S = 60,             /* a first walk is cheap if the share pays for i
 
 /* [0]: for walks of clients; [1]: for profiles of every= and at-rss=. Read and written by one thread at a time. */
 static struct need {
-    uint64_t bytes;             /* in use at the last walk; before the first, when the process had started; 0: it was not looked at */
-    uint64_t looked;            /* in use at the last look */
+    uint64_t bytes;             /* live at the last walk; before the first, when the process had started; 0: it was not looked at */
+    uint64_t looked;            /* live at the last look */
     uint64_t walk_ns;           /* when that ended, by rb_hs_steady_ns(); 0: none was made */
     bool near_limit;            /* then */
 } needs[2];

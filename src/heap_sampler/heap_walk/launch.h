@@ -91,7 +91,7 @@ void rb_hs_retainers_after_fork(void);
  * due.c: when a walk begins by itself.  In a process whose memory does not grow there is the first one, and no other.
  *
  *     the first   as soon as the share pays for it within a minute; while a process of less than a minute fills its heap, it waits
- *     growth      more is in use than at the last walk, or the major GCs since then left more alive than those before
+ *     growth      more is live than at the last walk, or the major GCs since then left more alive than those before
  *     short       two fifths of the memory limit are used: once
  *
  * All wait until what was forced before is paid for.  What the walk costs is paid for afterwards: its child is nice.

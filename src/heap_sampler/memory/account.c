@@ -6,7 +6,7 @@
  * the kernel found.  So the sum is RSS by construction, and nothing virtual is
  * in it.  The account needs no GVL and runs on any thread.
  *
- *   heap pages    known by address (heap_page_map.c).  Slots in use come from the heaps' counters; the rest of the
+ *   heap pages    known by address (heap_page_map.c).  Live slots come from the heaps' counters; the rest of the
  *                 pages is free slots and headers
  *   jemalloc      its mappings are MAP_NORESERVE (`nr` in VmFlags).  No other mapping of ours is, and the flag keeps
  *                 the kernel from merging them with others.  Where the system does not overcommit there are none; then
@@ -98,7 +98,7 @@ ask_jemalloc(struct hs_account *account)
     account->je_retained = statistic("stats.retained");
     account->je_metadata = statistic("stats.metadata");
     account->je_dirty = ALL_ARENAS("pdirty") * page;
-    /* What threads keep in their caches counts as allocated, but is not in use. */
+    /* What threads keep in their caches counts as allocated, but is not live. */
     uint64_t cached = ALL_ARENAS("tcache_bytes");
     uint64_t live = account->je_allocated - hs_smaller(cached, account->je_allocated), muzzy = ALL_ARENAS("pmuzzy") * page;
     return (struct malloc_says){

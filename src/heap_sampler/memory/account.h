@@ -69,7 +69,7 @@ struct hs_account {
                                  * unattributed are not known, and the others may not be resident */
     uint64_t slots_live;        /* allocated and not yet swept */
     uint64_t slots_free;        /* what else of heap pages is resident: free slots, page headers */
-    uint64_t malloc_live;       /* in use by callers of malloc(3), except the sampler */
+    uint64_t malloc_live;       /* used by callers of malloc(3), except the sampler */
     uint64_t malloc_waste;      /* resident and held by malloc(3): fragmentation, caches */
     uint64_t malloc_metadata;   /* jemalloc's own, its profiler's included; 0: not known apart */
     uint64_t stacks;            /* of threads and fibers, the VM stacks that malloc(3) gave to threads included */

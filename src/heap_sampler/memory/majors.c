@@ -75,7 +75,7 @@ rb_hs_majors_rise_p(const struct hs_majors *majors, uint64_t since_ns)
 static struct hs_majors majors;         /* [read], [write]; of the clock that does not go back */
 static bool sweeping;                   /* [vm]; the newest is not swept yet */
 
-/* jemalloc takes 25 us to add up its statistics, for each arena in use, and glibc 25 ms for 100,000 free blocks. So a reading
+/* jemalloc takes 25 us to add up its statistics, for each used arena, and glibc 25 ms for 100,000 free blocks. So a reading
  * is followed by none in so many times what it took. */
 enum { MALLOC_EVERY = 1000 };
 static uint64_t malloc_due_ns;          /* [vm] */

@@ -113,7 +113,7 @@ stack_in(const struct reading *reading, const struct region *region, uint64_t le
     return hs_smaller(left, resident(reading, region->start, region->start + reading->ruby_stack));
 }
 
-/* Memory that cannot be read is not in use, or it is a heap page that GC protects for a while. */
+/* Memory that cannot be read is not used, or it is a heap page that GC protects for a while. */
 static void
 count_pages(struct reading *reading, struct region *region)
 {

@@ -96,7 +96,7 @@ void rb_hs_sharing_end(struct hs_sharing *sharing);
 /* -- cgroup ----------------------------------------------------------------------- */
 
 /*
- * How much memory there is for the cgroup that this process belongs to, and how much of it is in use: of every group on
+ * How much memory there is for the cgroup that this process belongs to, and how much of it is used: of every group on
  * the way up to the root (cgroup v2 and v1), and of the machine above them.  The kernel drops inactive page cache
  * before it kills, so that is subtracted: memory.current less inactive_file (v1: usage_in_bytes less
  * total_inactive_file; of the machine MemTotal less MemAvailable).

@@ -28,7 +28,7 @@ struct hs_mapping {
     uint32_t build_id;          /* text: hexadecimal digits, or "" */
 };
 
-/* A part of what is in use, estimated. */
+/* A part of live memory, estimated. */
 struct hs_share {
     double space;               /* bytes */
     double variance;
@@ -50,11 +50,11 @@ struct hs_share {
     ESTIMATE(alloc, 13)             /* all allocations since the session's start */ \
     ESTIMATE(dead, 17)              /* of these, freed */ \
     SUM(dead_gcs, 21, 0)            /* sum of weight * GCs survived, over the freed */ \
-    SUM(memsize, 22, 0)             /* bytes: slots in use with what they hold outside; if meta.memsize */ \
+    SUM(memsize, 22, 0)             /* bytes: live slots with what they hold outside; if meta.memsize */ \
     SUM(resident, 23, row->inuse.space) /* bytes of `inuse` that the kernel has resident; of slots all */ \
-    SHARE(holds_free, 24)           /* of slots in use: free bytes of their heap pages, see sampling/gcs.h */ \
+    SHARE(holds_free, 24)           /* of live slots: free bytes of their heap pages, see sampling/gcs.h */ \
     SUM(holds_free_pinned, 26, 0)   /* of that, by what compaction must not move */ \
-    SHARE(unshared, 27)             /* of slots in use: bytes on memory pages that were inherited and are this process's own */ \
+    SHARE(unshared, 27)             /* of live slots: bytes on memory pages that were inherited and are this process's own */ \
     SUM(unshared_born, 29, 0)       /* of that, of objects that were allocated since the fork */
 /* clang-format on */
 

@@ -68,7 +68,7 @@ look_at_sharing(struct hs_slot_copies *copied, struct hs_inherited *inherited)
     *inherited = sharing.sum;
 }
 
-/* What else is known of an object in use. */
+/* What else is known of a live object. */
 static void
 add_where_it_lies(struct hs_row *row, const struct hs_slot_copies *copied, const struct hs_slot_copy *copy, double weight)
 {

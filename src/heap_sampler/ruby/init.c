@@ -39,7 +39,7 @@ Init_heap_sampler(void)
      *   before = GC.sample_profile
      *   # ... later
      *   now = GC.sample_profile
-     *   puts now.report                 # what is in use, by line
+     *   puts now.report                 # live memory, by line
      *   puts now.report(by: :class)
      *   puts (now - before).report      # what grew
      *   now.save("now.pb.gz")           # for heapsample, go tool pprof, GC::SampleProfile.load

@@ -112,7 +112,7 @@ take(struct sample_profile *into, int session, const struct snapshot_wish *wish)
     if (state) rb_jump_tag(state);
 }
 
-/* What a sample in use stands for. One that died since the snapshot, or whose
+/* What a live sample stands for. One that was freed since the snapshot, or whose
  * object cannot be asked, counts with its slot: the row's bytes hold it too. */
 static void
 add_memsize(struct sample_profile *data, size_t i)

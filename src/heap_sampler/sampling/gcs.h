@@ -52,7 +52,7 @@ void rb_hs_gc_times_add(struct hs_gc_times *times, const struct hs_gc_time *begu
 /* The times are Unix time, in nanoseconds, reckoned back from now. [tables] */
 void rb_hs_gc_times_copy(struct hs_gc_times *copy);
 
-/* Slots of all heaps: those in use, or all that there are. [any] */
+/* Slots of all heaps: live ones, or all that there are. [any] */
 uint64_t rb_hs_slots(bool live);
 /* The marking of a GC is complete. [gc] [write] */
 void rb_hs_gc_mark_ended(bool full_mark);

@@ -21,7 +21,7 @@ enum {
     SHARE_PPM_MIN = 10,
     SHARE_PPM_MAX = 500000,
     SHOWN_MAX = 60,             /* bytes of a bad value that an error repeats */
-    FILE_NAME_MAX = 255,        /* of one path component, on every file system in use */
+    FILE_NAME_MAX = 255,        /* of one path component, on every common file system */
     PID_DIGITS = 20,            /* of an uint64_t */
     NAME_SUFFIXES = 1 + PID_DIGITS + 17 + 7,    /* ".PID", which a fixed path gets in children, a mark, and "-at-rss" */
     TIME_LEN = 15               /* YYYYmmddTHHMMSS */

@@ -4,7 +4,7 @@
  * What must hold of the sampler's tables at every moment, asserted in check builds (base/contract.h):
  *
  *   every table is on its page, every page with a table is in the list, and no table is empty
- *   every record refers to a slot that is in use, of the type that was allocated in it; at the end of marking
+ *   every record refers to a live slot, of the type that was allocated in it; at the end of marking
  *     it is marked
  *   the counts of records (all, by epoch, by session) are right
  *   every number refers to something: epoch, site, node, frame, text, class, code, raw stack; each map leads to it

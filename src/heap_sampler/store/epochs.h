@@ -32,7 +32,7 @@
 #include "heap_sampler/base/memory.h"
 #include "heap_sampler/store/draw.h"
 
-/* What keeps samples: profiles, and listeners (sampling/listeners.h), each at an interval of its own. */
+/* Users of samples: profiles, and listeners (sampling/listeners.h), each at an interval of its own. */
 enum { HS_SESSIONS = 16,        /* bits of a record's sessions */
        HS_PROFILES = 8 };       /* the first of them; the others are listeners' */
 typedef uint16_t hs_session_set;        /* bit s: session s */

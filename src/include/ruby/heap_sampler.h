@@ -165,7 +165,7 @@ typedef struct {
     /**
      * A slot was sampled.  It is called at once, on the thread that allocates,
      * before the object has its contents, as for #RUBY_INTERNAL_EVENT_NEWOBJ: the
-     * stack is that of the allocation.  The GVL and the VM lock are held, and GC
+     * stack is the stack of the allocation.  The GVL and the VM lock are held, and GC
      * is disabled: none begins, though one that marks in steps may go on where it
      * allocates.  It may allocate objects, of which no listener hears, raise,
      * fork, and unlisten.  It must call no Ruby code (blocks, methods that Ruby

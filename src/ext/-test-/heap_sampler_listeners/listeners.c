@@ -216,7 +216,7 @@ s_release(VALUE self, VALUE number)
     return Qnil;
 }
 
-/* counts(number) -> [births, changes] */
+/* counts(number) -> [allocations, changes] */
 static VALUE
 s_counts(VALUE self, VALUE number)
 {
@@ -266,7 +266,7 @@ birth_hash(const rb_heap_sampler_allocation_t *birth)
     return hash;
 }
 
-/* births(number) -> hashes; leaf: it is of the class Leaf (others may be dead by now) */
+/* hashes of the sampled allocations; leaf: it is of the class Leaf (others may be freed by now) */
 static VALUE
 s_births(VALUE self, VALUE number)
 {
