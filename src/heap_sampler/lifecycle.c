@@ -94,7 +94,7 @@ rb_heap_sampler_boot(const char *script)
     rb_hs_settings_use();
     rb_hs_forced_begin();
     rb_hs_safe_point_boot();
-    rb_hs_who_boot(script);
+    rb_hs_identity_boot(script);
     rb_hs_address_boot();
     rb_hs_periodic_boot(rb_hs_service_wake);
     rb_hs_extending_boot(rb_hs_options.usdt);

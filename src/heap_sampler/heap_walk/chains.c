@@ -104,7 +104,7 @@ rb_hs_chain_node_below(struct hs_chains *chains, uint32_t parent, const struct h
     uint32_t node = repeated(nodes, wanted.parent, &wanted);
     bool again = node != UINT32_MAX;
     if (!again) node = find_or_add(chains, &wanted, object);
-    if (chains->settled) return node;
+    if (chains->counted_all) return node;
     nodes[node].folded += again;
     nodes[node].objects++;
     return node;

@@ -76,7 +76,7 @@ rb_hs_pins_name(struct hs_chains *chains, const struct hs_wanted *wanted)
 {
     struct hs_found_sample *samples = chains->walk->found->samples;
     chains->walk->pin = NULL;
-    chains->settled = true;
+    chains->counted_all = true;
     for (uint32_t i = 0; i < wanted->count; i++) samples[i].pins = (struct hs_pin_nodes){HS_TOP_NO_PIN, HS_TOP_NO_PIN};
     for (uint32_t i = 0; i < wanted->objects; i++) {
         if (pins[i].from && pins[i].from < HS_ROOT_NUMBERS) rb_hs_chain_mark(chains, pins[i].from);

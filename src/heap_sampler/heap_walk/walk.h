@@ -307,7 +307,7 @@ struct hs_chains {
     struct hs_map node_by_name, text_by_hash;
     uint64_t *marked;           /* objects on chains: bits by place */
     uint32_t constant;          /* the text of that kind */
-    bool settled;               /* what is named from now on counts for no node */
+    bool counted_all;           /* what is named from now on counts for no node */
 };
 
 /* False: no memory. */

@@ -51,8 +51,8 @@
 
 /* -- malloc(3) -------------------------------------------------------------------- */
 
-/* What it says about itself; virtual bytes. */
-struct malloc_says {
+/* The figures of the malloc in use; virtual bytes. */
+struct malloc_figures {
     bool known;
     uint64_t live;
     uint64_t held;              /* live, waste and metadata */
@@ -86,7 +86,7 @@ sparse_metadata(const struct hs_account *account)
     return hs_smaller(account->je_metadata / LEAF, leaves) * LEAF;
 }
 
-static struct malloc_says
+static struct malloc_figures
 ask_jemalloc(struct hs_account *account)
 {
     uint64_t epoch = 1, page = statistic("arenas.page");
@@ -101,7 +101,7 @@ ask_jemalloc(struct hs_account *account)
     /* What threads keep in their caches counts as allocated, but is not live. */
     uint64_t cached = ALL_ARENAS("tcache_bytes");
     uint64_t live = account->je_allocated - hs_smaller(cached, account->je_allocated), muzzy = ALL_ARENAS("pmuzzy") * page;
-    return (struct malloc_says){
+    return (struct malloc_figures){
         .known = account->je_allocated > 0,
         .live = live,
         .held = account->je_resident + muzzy,
@@ -112,7 +112,7 @@ ask_jemalloc(struct hs_account *account)
     };
 }
 
-static struct malloc_says
+static struct malloc_figures
 ask_libc(void)
 {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
@@ -121,18 +121,18 @@ ask_libc(void)
     /* Free memory may be untouched, or given back, here too; so only large
      * blocks, which have mappings of their own, are taken to be untouched.
      * Nothing held: another malloc has taken the place of glibc's. */
-    return (struct malloc_says){
+    return (struct malloc_figures){
         .known = held > 0,
         .live = (uint64_t)info.uordblks + info.hblkhd,
         .held = held,
         .sparse_live = info.hblkhd,
     };
 #else
-    return (struct malloc_says){.known = false};
+    return (struct malloc_figures){.known = false};
 #endif
 }
 
-static struct malloc_says
+static struct malloc_figures
 ask_malloc(struct hs_account *account)
 {
     return rb_hs_allocator()->jemalloc ? ask_jemalloc(account) : ask_libc();
@@ -151,10 +151,10 @@ rb_hs_malloc_allocated(void)
     struct hs_account_excess excess;
     struct hs_account unused;
     rb_hs_malloc_excess(&excess);
-    struct malloc_says says = ask_malloc(&unused);
-    if (!says.known) return 0;
-    take_off(&says.live, excess.allocated + (int64_t)rb_hs_memory_total());
-    return says.live;
+    struct malloc_figures figures = ask_malloc(&unused);
+    if (!figures.known) return 0;
+    take_off(&figures.live, excess.allocated + (int64_t)rb_hs_memory_total());
+    return figures.live;
 }
 
 void
@@ -182,26 +182,26 @@ rb_hs_malloc_look(struct hs_account_excess *excess)
 /* How much of `untouched` bytes is live.  Live blocks that were sampled have been looked at; without them the best
  * guess is that as large a part of them was never touched as of what is free. */
 static uint64_t
-untouched_live(const struct malloc_says *says, uint64_t untouched)
+untouched_live(const struct malloc_figures *figures, uint64_t untouched)
 {
-    uint64_t sparse = says->sparse_live + says->sparse_free;
+    uint64_t sparse = figures->sparse_live + figures->sparse_free;
     if (!sparse) return 0;
-    if (!says->untouched_known) return (uint64_t)((double)untouched * ((double)says->sparse_live / (double)sparse));
-    uint64_t live = hs_smaller(untouched, hs_smaller(says->untouched_live, says->sparse_live));
-    return untouched - live > says->sparse_free ? untouched - says->sparse_free : live;
+    if (!figures->untouched_known) return (uint64_t)((double)untouched * ((double)figures->sparse_live / (double)sparse));
+    uint64_t live = hs_smaller(untouched, hs_smaller(figures->untouched_live, figures->sparse_live));
+    return untouched - live > figures->sparse_free ? untouched - figures->sparse_free : live;
 }
 
 /* Divide what is `resident` of memory that may be malloc's. */
 static void
-divide_malloc(struct hs_account *account, const struct malloc_says *says, uint64_t resident)
+divide_malloc(struct hs_account *account, const struct malloc_figures *figures, uint64_t resident)
 {
-    uint64_t all = hs_smaller(resident, says->held), untouched = says->held - all;
-    uint64_t metadata = hs_smaller(untouched, says->sparse_metadata);
-    uint64_t sparse = says->sparse_live + says->sparse_free, rest = hs_smaller(untouched - metadata, sparse);
-    uint64_t live = untouched_live(says, rest);
+    uint64_t all = hs_smaller(resident, figures->held), untouched = figures->held - all;
+    uint64_t metadata = hs_smaller(untouched, figures->sparse_metadata);
+    uint64_t sparse = figures->sparse_live + figures->sparse_free, rest = hs_smaller(untouched - metadata, sparse);
+    uint64_t live = untouched_live(figures, rest);
     account->malloc_known = true;
-    account->malloc_metadata = hs_smaller(says->metadata - metadata, all);
-    account->malloc_live = hs_smaller(says->live - live, all - account->malloc_metadata);
+    account->malloc_metadata = hs_smaller(figures->metadata - metadata, all);
+    account->malloc_live = hs_smaller(figures->live - live, all - account->malloc_metadata);
     account->malloc_waste = all - account->malloc_metadata - account->malloc_live;
 }
 
@@ -232,28 +232,28 @@ count_alive(struct hs_account *account, const struct hs_census *census)
     account->fiber_stacks = census->of[HS_FIBERS].stacks;
 }
 
-/* What malloc(3) says, less what is not the program's data. */
+/* The figures of malloc(3), less what is not the program's data. */
 static void
-leave_out(struct malloc_says *says, const struct hs_account_excess *excess, const struct hs_census *census)
+leave_out(struct malloc_figures *figures, const struct hs_account_excess *excess, const struct hs_census *census)
 {
     uint64_t stacks = census->stacks_known ? census->malloced : 0;
-    take_off(&says->live, (int64_t)stacks + excess->allocated);
-    take_off(&says->held, (int64_t)stacks + excess->resident);
-    take_off(&says->sparse_live, (int64_t)stacks + (excess->allocated > 0 ? excess->allocated : 0));
-    says->untouched_known = excess->untouched_known;
-    says->untouched_live = excess->untouched;
+    take_off(&figures->live, (int64_t)stacks + excess->allocated);
+    take_off(&figures->held, (int64_t)stacks + excess->resident);
+    take_off(&figures->sparse_live, (int64_t)stacks + (excess->allocated > 0 ? excess->allocated : 0));
+    figures->untouched_known = excess->untouched_known;
+    figures->untouched_live = excess->untouched;
 }
 
 /* Divide the rest of the survey among malloc, the stacks that malloc gave, and what is not attributed. */
 static void
-divide_rest(struct hs_account *account, const struct hs_survey *survey, const struct malloc_says *says, uint64_t stacks)
+divide_rest(struct hs_account *account, const struct hs_survey *survey, const struct malloc_figures *figures, uint64_t stacks)
 {
     /* jemalloc maps with MAP_NORESERVE, unless the system does not overcommit. */
     uint64_t rest = survey->other + survey->noreserve;
     uint64_t mine = account->jemalloc && survey->noreserve ? survey->noreserve : rest;
     stacks = hs_smaller(stacks, mine);
     account->stacks = survey->stacks + stacks;
-    if (says->known) divide_malloc(account, says, mine - stacks);
+    if (figures->known) divide_malloc(account, figures, mine - stacks);
     account->unattributed = rest - stacks - account->malloc_live - account->malloc_waste - account->malloc_metadata;
 }
 
@@ -290,17 +290,17 @@ rb_hs_account_take(struct hs_account *account, const struct hs_account_excess *e
     count_slots(account, surveyed ? &survey : NULL);
     count_alive(account, census);
 
-    struct malloc_says says = ask_malloc(account);
-    leave_out(&says, excess, census);
+    struct malloc_figures figures = ask_malloc(account);
+    leave_out(&figures, excess, census);
     if (surveyed) {
         account->rss = survey.rss;
         account->pss = survey.pss;
         account->code_and_files = survey.files;
         account->jit = survey.jit;
-        divide_rest(account, &survey, &says, census->malloced_resident);
+        divide_rest(account, &survey, &figures, census->malloced_resident);
     }
-    else if (says.known) {
-        divide_malloc(account, &says, UINT64_MAX);
+    else if (figures.known) {
+        divide_malloc(account, &figures, UINT64_MAX);
     }
     subtract_sampler(account, surveyed);
     rb_hs_memory_limit_read("", 50, &account->limit);

@@ -123,7 +123,7 @@ const struct hs_account *rb_hs_account_at_start(void);
 /* What identifies a process among several: its title, its folder, its host, its parent.  No MRI header. */
 
 /* Texts are cut where they are longer, and empty where they are not known. */
-struct hs_who {
+struct hs_identity {
     uint64_t parent_id;
     char title[128];            /* as the program set it, "puma: cluster worker 0"; else "ruby app.rb" */
     char directory[512];        /* its working directory */
@@ -132,16 +132,16 @@ struct hs_who {
 };
 
 /* The script, as Ruby names it: "-e" and "-" too. Called once, when Ruby starts; NULL: none. */
-void rb_hs_who_boot(const char *path);
+void rb_hs_identity_boot(const char *path);
 
 /* [any] [free] It reads /proc and allocates nothing. */
-void rb_hs_who_read(struct hs_who *who);
+void rb_hs_identity_read(struct hs_identity *identity);
 
-/* The title in `text`, which is `length` bytes of /proc/PID/cmdline: for rb_hs_who_read, and tests. */
-void rb_hs_title_of(const char *text, size_t length, struct hs_who *who);
+/* The title in `text`, which is `length` bytes of /proc/PID/cmdline: for rb_hs_identity_read, and tests. */
+void rb_hs_title_of(const char *text, size_t length, struct hs_identity *identity);
 
-/* The folder of the Gemfile, from a file like /proc/PID/environ: for rb_hs_who_read, and tests. What Ruby code sets later
+/* The folder of the Gemfile, from a file like /proc/PID/environ: for rb_hs_identity_read, and tests. What Ruby code sets later
  * is not there; to ask getenv(3) while Ruby code calls setenv(3) would be a race. */
-void rb_hs_gemfile_of(const char *environ, struct hs_who *who);
+void rb_hs_gemfile_of(const char *environ, struct hs_identity *identity);
 
 #endif

@@ -204,16 +204,16 @@ append_alive(const struct hs_object *object, const struct hs_census *census)
 static void
 append_process(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
-    const struct hs_who *who = &meta->who;
+    const struct hs_identity *identity = &meta->identity;
     char start[24];
     snprintf(start, sizeof(start), "%016" PRIx64, meta->process_start);
     rb_hs_put(object, HS_F_process_id, meta->process_id);
     rb_hs_put_text(object, HS_F_process_start, hs_text_of(start));
-    HS_PUT(object, KNOWN(parent_id, who->parent_id));
-    rb_hs_put_known_text(object, HS_F_title, who->title, sizeof(who->title));
-    rb_hs_put_known_text(object, HS_F_directory, who->directory, sizeof(who->directory));
-    rb_hs_put_known_text(object, HS_F_gemfile, who->gemfile, sizeof(who->gemfile));
-    rb_hs_put_known_text(object, HS_F_host, who->host, sizeof(who->host));
+    HS_PUT(object, KNOWN(parent_id, identity->parent_id));
+    rb_hs_put_known_text(object, HS_F_title, identity->title, sizeof(identity->title));
+    rb_hs_put_known_text(object, HS_F_directory, identity->directory, sizeof(identity->directory));
+    rb_hs_put_known_text(object, HS_F_gemfile, identity->gemfile, sizeof(identity->gemfile));
+    rb_hs_put_known_text(object, HS_F_host, identity->host, sizeof(identity->host));
     rb_hs_put_known_text(object, HS_F_deploy, meta->deploy, sizeof(meta->deploy));
 }
 

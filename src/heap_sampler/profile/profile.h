@@ -99,7 +99,7 @@ struct hs_profile_meta {
     uint64_t seed;
     uint64_t process_id;
     uint64_t process_start;     /* random, one per process and fork */
-    struct hs_who who;
+    struct hs_identity identity;
     char deploy[64];            /* as deploy= has it; "": none */
     uint64_t session;           /* serial of the session in its process */
     uint64_t started_ns;        /* Unix time */

@@ -209,7 +209,7 @@ take_account(struct hs_snapshot *snapshot)
     if (main) look_at_rows(&excess, profile);
     rb_hs_census_take(&profile->meta.census, true);
     rb_hs_account_take(&profile->meta.account, main ? &excess : NULL, &profile->meta.census, snapshot->flags & HS_MAY_HOLD_UP);
-    rb_hs_who_read(&profile->meta.who);
+    rb_hs_identity_read(&profile->meta.identity);
 }
 
 /* The child works meanwhile. */

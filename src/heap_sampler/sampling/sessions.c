@@ -126,7 +126,7 @@ rb_hs_session_stop(int session)
     unsigned int level = begin_change();
     rb_hs_store_end(&rb_hs_slot_store, session);
     if (session == HS_MAIN) rb_hs_slot_store.limits = usual;
-    if (!rb_heap_sampler_drawing) rb_hs_forget_the_dead();
+    if (!rb_heap_sampler_drawing) rb_hs_forget_freed();
     end_change(level);
 }
 

@@ -21,7 +21,7 @@ rb_hs_answer_hello(struct hs_buffer *out)
     rb_hs_unlock();
     rb_hs_malloc_describe(&meta.malloc, HS_MAIN);
     rb_hs_account_take(&meta.account, NULL, NULL, false);
-    rb_hs_who_read(&meta.who);
+    rb_hs_identity_read(&meta.identity);
     rb_hs_encode_about(&meta, sampling, every, out);
 }
 

@@ -28,13 +28,13 @@ rb_hs_longest_interval(struct hs_random *random, double size, double drawn_at)
 }
 
 hs_session_set
-rb_hs_keepers(const uint64_t interval[HS_SESSIONS], hs_session_set sessions, float longest)
+rb_hs_sessions_within(const uint64_t interval[HS_SESSIONS], hs_session_set sessions, float longest)
 {
-    hs_session_set keepers = 0;
+    hs_session_set within = 0;
     for (int s = 0; sessions >> s; s++) {
-        if ((sessions & (1u << s)) && (double)interval[s] <= longest) keepers |= (hs_session_set)(1u << s);
+        if ((sessions & (1u << s)) && (double)interval[s] <= longest) within |= (hs_session_set)(1u << s);
     }
-    return keepers;
+    return within;
 }
 
 uint32_t
@@ -83,11 +83,11 @@ rb_hs_lengthen(struct hs_epochs *epochs, float longest, hs_session_set *sessions
      * that must not depend on whether a session keeps the record, nor on which. */
     uint32_t number = rb_hs_epoch_of(epochs, longer);
     if (number == UINT32_MAX) return true;
-    hs_session_set keepers = rb_hs_keepers(longer, *sessions, longest);
-    if (!keepers) return false;
+    hs_session_set within = rb_hs_sessions_within(longer, *sessions, longest);
+    if (!within) return false;
     epochs->list[*epoch].records--;
     epochs->list[number].records++;
-    *sessions = keepers;
+    *sessions = within;
     *epoch = number;
     return true;
 }

@@ -322,13 +322,13 @@ rb_hs_fold_slots(void)
 }
 
 void
-rb_hs_fold_blocks(bool anyway)
+rb_hs_fold_blocks(bool always)
 {
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
     rb_hs_lock();
     rb_hs_malloc_lock();
-    if (anyway || (rb_hs_malloc_sites_crowded() && !in_vain_p(&rb_hs_malloc_store))) {
+    if (always || (rb_hs_malloc_sites_crowded() && !in_vain_p(&rb_hs_malloc_store))) {
         fold_for(&rb_hs_malloc_store);
         rb_hs_store_widen(&rb_hs_malloc_store);       /* where the living have so many sites, fewer samples help */
     }
@@ -416,7 +416,7 @@ names_full_p(void)
 }
 
 void
-rb_hs_forget_the_dead(void)
+rb_hs_forget_freed(void)
 {
     HS_CONTRACT(write);
     if (!names_crowded(FEW)) return;

@@ -186,7 +186,7 @@ rb_hs_store_sample(struct hs_store *store, struct hs_record *record, uint64_t si
         if (thread && thread != record->thread) sessions ^= (hs_session_set)(1u << s);
     }
     record->longest = rb_hs_longest_interval(&store->random, (double)size, (double)drawn_at);
-    record->sessions = rb_hs_keepers(store->epochs.list[store->epochs.current].interval, sessions, record->longest);
+    record->sessions = rb_hs_sessions_within(store->epochs.list[store->epochs.current].interval, sessions, record->longest);
     return record->sessions != 0;
 }
 

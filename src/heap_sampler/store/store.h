@@ -187,13 +187,13 @@ void rb_hs_sites_clear(struct hs_store *store);
 /* Fold what has no live sample, unless that was done just before. Numbers of sites and nodes change: the caller asks for
  * its own again. Without memory nothing happens. */
 void rb_hs_fold_slots(void);
-/* Sites of malloc, if they are too many; `anyway`: for a test. [vm] [free] */
-void rb_hs_fold_blocks(bool anyway);
+/* Sites of malloc, if they are too many; `always`: even if they are not; for a test. [vm] [free] */
+void rb_hs_fold_blocks(bool always);
 /* The raw stacks of malloc that were named: sites that are the same become one. [vm] */
 void rb_hs_join_blocks(void);
 
 /* No session is left: what only their totals referred to goes with its names, unless these are few. */
-void rb_hs_forget_the_dead(void);
+void rb_hs_forget_freed(void);
 
 /* Before a stack of so many frames is resolved: room for its nodes, codes and names. Numbers of sites, nodes, frames,
  * classes and texts may change: the caller asks for its own again. [vm] [free] */

@@ -26,7 +26,7 @@ main(int argc, char **argv)
         test_options();
         test_memory();
         test_memory_limit(argv[1]);
-        test_who();
+        test_identity();
         test_encode();
         test_encode_memory();
         test_writer(argv[1]);

@@ -92,7 +92,7 @@ sample_profile(struct hs_profile *profile)
         .seed = UINT64_MAX,
         .process_id = 4242,
         .process_start = 0xabcdef,
-        .who = {.parent_id = 17, .title = "puma \"w\"", .host = "web-1"},
+        .identity = {.parent_id = 17, .title = "puma \"w\"", .host = "web-1"},
         .deploy = "v1.4.2",
         .session = 1,
         .started_ns = UINT64_C(1700000000000000001),

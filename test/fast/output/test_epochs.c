@@ -96,7 +96,7 @@ bear(double drawn_at, bool capped)
         if (rb_hs_random_unit(&randomness) > 1 / rb_hs_weight(size, drawn_at)) continue;
         struct sample sample = {.size = size, .epoch = epochs.current};
         sample.longest = rb_hs_longest_interval(&randomness, size, drawn_at);
-        sample.sessions = rb_hs_keepers(interval, (1 << SESSIONS) - 1, sample.longest);
+        sample.sessions = rb_hs_sessions_within(interval, (1 << SESSIONS) - 1, sample.longest);
         if (!sample.sessions || count == ROOM) continue;
         epochs.list[sample.epoch].records++;
         samples[count++] = sample;

@@ -104,7 +104,7 @@ take(int heap)
 {
     struct sample sample = {.size = slot_size[heap], .dies = sim.dying, .epoch = sim.epochs.current};
     sample.longest = rb_hs_longest_interval(&sim.random, sample.size, sim.list[heap].drawn_at);
-    sample.sessions = rb_hs_keepers(sim.epochs.list[sample.epoch].interval, 1, sample.longest);
+    sample.sessions = rb_hs_sessions_within(sim.epochs.list[sample.epoch].interval, 1, sample.longest);
     if (!sample.sessions || sim.count == ROOM) return;
     sim.epochs.list[sample.epoch].records++;
     sim.samples[sim.count++] = sample;

@@ -5,7 +5,7 @@
 void test_options(void);
 void test_memory(void);
 void test_memory_limit(const char *top);
-void test_who(void);
+void test_identity(void);
 void test_encode(void);
 void test_encode_memory(void);
 void test_gzip(const char *folder);

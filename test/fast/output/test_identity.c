@@ -14,10 +14,10 @@
 static void
 title(const char *line, size_t length, const char *wanted)
 {
-    struct hs_who who;
-    memset(&who, 'x', sizeof(who));
-    rb_hs_title_of(line, length, &who);
-    is_text(who.title, wanted, length ? line : "nothing");
+    struct hs_identity identity;
+    memset(&identity, 'x', sizeof(identity));
+    rb_hs_title_of(line, length, &identity);
+    is_text(identity.title, wanted, length ? line : "nothing");
 }
 
 #define GEMFILE(environ, wanted) gemfile(environ, sizeof(environ), wanted)
@@ -25,16 +25,16 @@ title(const char *line, size_t length, const char *wanted)
 static void
 gemfile(const char *environ, size_t length, const char *wanted)
 {
-    struct hs_who who;
+    struct hs_identity identity;
     int ends[2];
     char path[64];
-    memset(&who, 'x', sizeof(who));
+    memset(&identity, 'x', sizeof(identity));
     if (pipe(ends) != 0 || write(ends[1], environ, length) != (ssize_t)length) abort();
     close(ends[1]);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
-    rb_hs_gemfile_of(path, &who);
+    rb_hs_gemfile_of(path, &identity);
     close(ends[0]);
-    is_text(who.gemfile, wanted, "the folder of the Gemfile");
+    is_text(identity.gemfile, wanted, "the folder of the Gemfile");
 }
 
 /* Longer than what is read at once, and than what has room. */
@@ -53,7 +53,7 @@ long_gemfiles(void)
 }
 
 void
-test_who(void)
+test_identity(void)
 {
     GEMFILE("A=1\0BUNDLE_GEMFILE=/srv/shop/Gemfile\0B=2", "/srv/shop");
     GEMFILE("XBUNDLE_GEMFILE=/a/Gemfile\0BUNDLE_GEMFILE_=/b/Gemfile\0BUNDLE_GEM=/c/d", "");
@@ -63,15 +63,15 @@ test_who(void)
     long_gemfiles();
 
     TITLE("ruby\0app.rb", "ruby");
-    rb_hs_who_boot("-e");
+    rb_hs_identity_boot("-e");
     TITLE("ruby\0-we\0secret = 1", "ruby -e");
     TITLE("ruby\0-Ku\0-ne\0secret = 1", "ruby -e");
-    rb_hs_who_boot("/srv/bin/rails");
+    rb_hs_identity_boot("/srv/bin/rails");
     TITLE("/usr/local/bin/ruby\0-W0\0--yjit\0-I\0lib\0/srv/bin/rails\0server\0-p\0"
           "3000",
           "ruby rails");
     TITLE("ruby3.4\0-S\0rails\0--password\0secret", "ruby3.4 rails");
-    rb_hs_who_boot(NULL);
+    rb_hs_identity_boot(NULL);
     TITLE("ruby", "ruby");
     TITLE("puma: cluster worker 0: 17 [app]\0\0\0\0\0", "puma: cluster worker 0: 17 [app]");
     TITLE("sidekiq 7.3.0 app [1 of 10 busy]\0", "sidekiq 7.3.0 app [1 of 10 busy]");
@@ -80,13 +80,13 @@ test_who(void)
     title("ruby\0app", 8, "");
     title("", 0, "");
 
-    struct hs_who who;
+    struct hs_identity identity;
     char here[512];
-    rb_hs_who_read(&who);
-    ok(who.parent_id == (uint64_t)getppid(), "the parent of this process");
+    rb_hs_identity_read(&identity);
+    ok(identity.parent_id == (uint64_t)getppid(), "the parent of this process");
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
-    ok(*who.host && strncmp(who.host, host, 64) == 0, "its host: %s", who.host);
-    ok(getcwd(here, sizeof(here)) && !strcmp(who.directory, here), "its folder");
-    ok(who.title[0] && !strchr(who.title, '/'), "its title: %s", who.title);
+    ok(*identity.host && strncmp(identity.host, host, 64) == 0, "its host: %s", identity.host);
+    ok(getcwd(here, sizeof(here)) && !strcmp(identity.directory, here), "its folder");
+    ok(identity.title[0] && !strchr(identity.title, '/'), "its title: %s", identity.title);
 }
