@@ -51,7 +51,7 @@
 
 /* -- malloc(3) -------------------------------------------------------------------- */
 
-/* The figures of the malloc in use; virtual bytes. */
+/* The figures of malloc(3); virtual bytes. */
 struct malloc_figures {
     bool known;
     uint64_t live;
