@@ -418,8 +418,8 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       profile = GC.sample_profile
       rss = GC::SampleProfile.memory.then { |memory| memory[:rss] || memory.dig(:process, :rss) }
       assert_operator malloc_rows(profile).sum { |row| row[:resident] }, :<, rss
-      in_use = profile.report.to_s[/^In use.*?:.*?objects/m]
-      assert_match(/resident/, in_use)
+      live = profile.report.to_s[/^Live memory.*?:.*?objects/m]
+      assert_match(/resident/, live)
     RUBY
   end
 

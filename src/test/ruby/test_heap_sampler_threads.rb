@@ -267,7 +267,7 @@ class TestHeapSamplerThreads < Test::Unit::TestCase
         one = info.alive.threads.made.first
         assert_equal [__FILE__, line, 9, {"sleeping" => 9}], [one.place.path, one.place.line, one.count, one.states]
         text = HeapSample::Profile.load("#{dir}/x.pb.gz").report.to_s
-        assert_match(/^Threads: 1 → 10 since sampling started; 9 sleeping, 1 running; .* of their stacks resident$/, text)
+        assert_match(/^Threads: 1 → 10 since sampling started; 9 sleeping, 1 running; .* of stack memory resident$/, text)
       end
     RUBY
   end
