@@ -11,8 +11,8 @@
  *   short of memory     two fifths of a cgroup's limit are used.  Above half, a process that has the cgroup alone would
  *                       be refused, since its copy has no room
  *
- * These walks are on credit: one begins when all forced work before it is paid for, without its own price, since its
- * child is nice.  What it cost delays the next walk, and no major GC.  So the share is exceeded by one walk at most.
+ * A walk begins when all forced work before it is paid for; its own price is paid later, since its child has a low
+ * priority.  The price delays the next walk, and no major GC.  So the share is exceeded by one walk at most.
  * Profiles that the process writes and profiles for clients have a rule each: a walk for a client does not replace one
  * in the files.
  */

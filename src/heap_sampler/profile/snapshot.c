@@ -1,4 +1,7 @@
-/* See profile/snapshot.h.  A thread that allocates waits for the copying only if it draws a sample just then. */
+/*
+ * Copies the tables of one session under the locks, and makes a profile of the copy; see profile/snapshot.h.  A thread that
+ * allocates waits for the copying only if it draws a sample just then.
+ */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/profile/snapshot.h"
 #include "heap_sampler/base/clock.h"

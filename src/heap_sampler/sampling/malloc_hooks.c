@@ -9,7 +9,7 @@
  * the middle of a change to any table of the VM.  So the hook reads only what
  * is whole at every moment on the thread that runs Ruby: its own control
  * frames.  They get their names later (store/malloc_table.h).  Code cannot be
- * swept, nor its address be used again, before the mark ends.
+ * swept, nor its address be used again, before the mark of this GC ends.
  *
  *   prof_backtrace     one address, always the same: jemalloc keeps one stack
  *   prof_sample        after the allocation: where it stood, its native frames, a

@@ -1,4 +1,4 @@
-/* See server/service.h. */
+/* Writes the profiles of every= and at-rss=, after the GC or heap walk that diagnose= pays for; see server/service.h. */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/heap_walk/launch.h"

@@ -1,7 +1,8 @@
 /*
  * See store/store.h.
  *
- * The quarter of the sites that has allocated most often is spared, since these will allocate again.  Of a folded site
+ * When a table is full, sites without live samples become one (are folded).  The quarter of the sites that has
+ * allocated most often is not folded, since these will allocate again.  Of a folded site
  * its innermost frame remains below `(evicted)` (Ruby's and, for malloc, the native one), with its totals.  If three
  * quarters of the table are still full, the frames go too, and all such sites become one.  If the sites with live
  * samples alone are so many, the interval of the session that holds the most doubles.  Sites of both stores stand on

@@ -47,8 +47,8 @@ class MallocExamplesTest < Test
     assert_in_delta 3 * run.retained[0], line.inuse.objects, DEVIATIONS * Math.sqrt(line.inuse.objects_variance)
   end
 
-  test "a program that fragments reads as waste" do
-    examples("fragments", "waste")
+  test "a program that fragments reads as fragmentation" do
+    examples("fragments", "fragmentation and caches of malloc")
   end
 
   private
