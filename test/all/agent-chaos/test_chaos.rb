@@ -183,7 +183,8 @@ class ChaosTest < AgentTest
     last = kept.to_h { |path| [number_of(path), path] }.except(nil)
     # A program is asked before it has set its title, too: what it had allocated by then has no number.
     untitled = kept.to_h { |path| [File.dirname(path), path] }.values.reject { |path| number_of(path) }
-    short = last.to_h { |number, path| [number, Allocated.of(File.binread(path)).zip(good.sums[number]).map { |most, sum| most - sum }] }.select { |number, (objects, _)| objects > 100 && !forked?(last[number]) }
+    short = last.to_h { |number, path| [number, Allocated.of(File.binread(path)).zip(good.sums[number]).map { |most, sum| most - sum }] }
+    short.select! { |number, (objects, _)| objects > 100 && !forked?(last[number]) }
     unnumbered = [*short.values, *untitled.map { |path| Allocated.of(File.binread(path)) }].transpose.map(&:sum)
     wrong = last.except(*short.keys).reject { |number, path| right?(path, good.sums[number]) }
     thirds = costs.map(&:last).each_slice((costs.size / 3.0).ceil).map { |part| part.max >> 20 }
