@@ -56,7 +56,7 @@ struct hs_epochs {
 /* The longest interval at which what was drawn at `drawn_at` is a sample. */
 float rb_hs_longest_interval(struct hs_random *random, double size, double drawn_at);
 
-/* The sessions of which a record is a sample at these intervals. */
+/* The sessions in which a record is a sample at these intervals. */
 hs_session_set rb_hs_sessions_within(const uint64_t interval[HS_SESSIONS], hs_session_set sessions, float longest);
 
 /* The epoch of these intervals, which may have been before; UINT32_MAX: no memory. What refers to it counts in `records`

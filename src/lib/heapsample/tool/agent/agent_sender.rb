@@ -59,7 +59,7 @@ module HeapSample
       # Where little room is left, each profile is of a longer time: the sums stay, and the room lasts for an hour.
       def wait
         seconds = [@interval, @known.each_value.sum { |sent| sent.cost.to_f } / @share].max
-        (seconds - [EARLY, seconds / 4].min) * (@senders.all?(&:full?) ? CROWDED : 1)
+        (seconds - [EARLY, seconds / 4].min) * (@senders.all?(&:half_full?) ? CROWDED : 1)
       end
 
       def took_end(take, _cause) = @making.synchronize { make(known(take)) && @known.delete(take.key) }
@@ -126,7 +126,7 @@ module HeapSample
       def pack(...) = @receiver.pack(...)
       def busy? = @lock.synchronize { @waiting.any? && @failures.zero? }
 
-      def full? = @lock.synchronize { @waiting.sum(&:bytes) > @bytes_most / 2 }
+      def half_full? = @lock.synchronize { @waiting.sum(&:bytes) > @bytes_most / 2 }
 
       def spool(packed)
         @lock.synchronize do
