@@ -107,8 +107,8 @@ class AnswersTest < AgentTest
     rest = server.get(delta).profile
     all = server.get(heap).profile
     assert_includes 1...sum(rest, :ALLOC_OBJECTS), sum(some, :ALLOC_OBJECTS)
-    # All live memory, and no difference. It need not grow: an object counts as live after a GC only, and garbage is freed.
-    assert_in_delta sum(all, :INUSE_SPACE), sum(some, :INUSE_SPACE), sum(before, :INUSE_SPACE) / 10
+    # All live memory, and no difference, which would be near 0. GCs free garbage and count older objects as live meanwhile.
+    assert_operator sum(some, :INUSE_SPACE), :>, sum(before, :INUSE_SPACE) / 2
     assert_equal sum(all, :INUSE_SPACE), sum(rest, :INUSE_SPACE)
     [before, some, rest].each { |one| assert(one.table.all? { |row| %i[ALLOC_OBJECTS ALLOC_SPACE INUSE_OBJECTS INUSE_SPACE].none? { |column| row[HeapSample::Columns.const_get(column)].negative? } }) }
   end
