@@ -795,17 +795,16 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     Dir.mktmpdir do |dir|
       assert_separately([{"DIR" => dir}, "-W1", "--disable=gems", "--heap-sample=interval=64k,every=1,diagnose=50%,quiet,output=#{dir}/x-%t.pb"], PRELUDE + <<~'RUBY', timeout: 120)
         require "json"
-        KEPT = Array.new(200_000) { [Leaf.new] }
-        # In a GC that takes long, and on a busy machine.
+        KEPT = Array.new(50_000) { [Leaf.new] }
+        # In a GC that takes long, and on a busy machine: the stop of a large heap is estimated longer there.
         late = /did not reach a safe point in time|would stop the program for more than/
-        walks = -> { Dir.glob(ENV["DIR"] + "/*.pb").sort.filter_map { |file| GC::SampleProfile.load(file).meta["kept"] }.map { |kept| JSON.generate(kept["refused"]) } }
+        refused = -> { Dir.glob(ENV["DIR"] + "/*.pb").sort.filter_map { |file| GC::SampleProfile.load(file).meta["kept"] }.map { |kept| JSON.generate(kept["refused"]) }.grep_v(late) }
         grown = 0
-        until (found = walks[]).grep_v(late).size >= 3
-          assert_operator found.size, :<, 20, found.inspect
-          KEPT.concat(Array.new(300_000) { [Leaf.new] }) && grown = found.size if found.size > grown      # growth leads to the next walk
+        until (found = refused[]).size >= 2
+          KEPT.concat(Array.new(250_000) { [Leaf.new] }) && grown = found.size if found.size > grown      # growth leads to the next walk
           10.times { Thread.new { 100.times { Object.new }; sleep 0.01 }.join }
         end
-        assert_equal ["null"] * 3, found.grep_v(late).first(3)
+        assert_equal ["null"] * 2, found.first(2)
       RUBY
     end
   end
