@@ -40,16 +40,17 @@ end
 
 Bench.title "The agent beside #{WORKERS} Rails workers",
   "examples/rails in Puma's cluster mode with YJIT, sampled with malloc; heapsample agent with --keep and two receivers,",
-  "one of them down; 5 requests a second; #{minutes} minutes from the start of the agent."
+  "one of them down, and one arena of malloc as in deploy/; 5 requests a second; #{minutes} minutes from the start of the agent."
 start.call("puma", BUNDLE, "exec", "puma", "-w", WORKERS.to_s, "-C", "config/puma.rb", RUBYOPT: "--yjit", RUBY_HEAP_SAMPLE: "output=none")
 request = -> { TCPSocket.open("127.0.0.1", free) { |socket| socket.write("GET /tickets/7 HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n") && socket.read[9, 3] } rescue nil }
 sleep 1 until request.call == "200"
 agent = start.call("agent", BUNDLE, "exec", File.join(Bench::TOP, "src/libexec/heapsample"), "agent", "--http", "unix:#{folder}/agent.sock", "--keep", "#{folder}/keep",
-                   "--to", "pyroscope+http://127.0.0.1:#{receiver.addr[1]}", "--to", "pyroscope+http://127.0.0.1:1")
+                   "--to", "pyroscope+http://127.0.0.1:#{receiver.addr[1]}", "--to", "pyroscope+http://127.0.0.1:1", MALLOC_CONF: "narenas:1")
 field = ->(name) { File.read("/proc/#{agent}/status")[/^#{name}:\s+(\d+)/, 1].to_i / 1024 }
 rows = Array.new(minutes) do |minute|
   ends = Bench.now + 60
   request.call && sleep(0.2) while Bench.now < ends
+  Process.wait(agent, Process::WNOHANG) and abort "the agent has ended; see build/bench/agent/agent.log"
   ticks = File.read("/proc/#{agent}/stat")[/.*\)(.*)/m, 1].split.values_at(11, 12).sum(&:to_i)
   [minute + 1, format("%.2f%%", ticks.fdiv(Etc.sysconf(Etc::SC_CLK_TCK)) / (minute + 1) / 60 * 100), field["VmRSS"], field["VmHWM"], received]
 end

@@ -52,16 +52,6 @@ class DoorTest < AgentTest
     assert_no_start(/already a server/, "--http", "unix:#{taken.path}")
   end
 
-  def environment(process) = File.read("/proc/#{process.pid}/environ").split("\0").grep(/\AMALLOC_/).sort
-
-  test "the agent has one arena of malloc, where the environment has no setting of malloc" do
-    assert_equal %w[MALLOC_ARENA_MAX=1 MALLOC_CONF=narenas:1], environment(server.process)
-    started({"MALLOC_CONF" => "narenas:3"}, RbConfig.ruby, "-rbundler/setup", EXE, "agent", "--http", unused_address) do |process|
-      assert Agent.new(process)
-      assert_equal %w[MALLOC_CONF=narenas:3], environment(process)
-    end
-  end
-
   test "without Puma the message names the gem" do
     said, status = heapsample("agent")
     assert(!status.success? && said == "heapsample: the agent needs the gem puma; run gem install puma\n", said)

@@ -33,7 +33,9 @@ Puma::Plugin.create do
     arguments = launcher.options[:heapsample_agent] or return
     stopped = %i[after_stopped on_stopped].find { |name| launcher.events.respond_to?(name) }      # of Puma 7, and 6
     launcher.events.public_send(stopped) { stop_agent }
-    pid = spawn({"RUBY_HEAP_SAMPLE" => nil}, RbConfig.ruby, "-I", File.expand_path("../..", __dir__), "-r", "heapsample/tool", "-e", agent, "--", Process.pid.to_s, "agent", *arguments)
+    # One arena of malloc: others would keep freed memory for each thread of the agent.
+    environment = {"RUBY_HEAP_SAMPLE" => nil, "MALLOC_CONF" => ENV.fetch("MALLOC_CONF", "narenas:1")}
+    pid = spawn(environment, RbConfig.ruby, "-I", File.expand_path("../..", __dir__), "-r", "heapsample/tool", "-e", agent, "--", Process.pid.to_s, "agent", *arguments)
     @agent = Process.detach(pid)
     launcher.log_writer.log("* heapsample agent: process #{pid}")
   end

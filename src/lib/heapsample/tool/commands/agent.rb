@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "rbconfig"
-
 module HeapSample
   module Tool
     module Commands
@@ -26,15 +24,11 @@ module HeapSample
           seconds. stderr names each process that leaks, that was killed, or whose memory limit is near.
         TEXT
         PUMA = 6
-        # For malloc, in the environment: the threads of the agent seldom allocate at the same time, and each further arena (jemalloc's,
-        # or glibc's on another Ruby) keeps freed memory: 16 Rails workers made the agent 10 MiB larger.
-        ONE_ARENA = {"MALLOC_CONF" => "narenas:1", "MALLOC_ARENA_MAX" => "1"}.freeze
         # Slow clients wait in Puma's reactor; requests that wait for a process hold a thread.
         SERVER = {min_threads: 4, max_threads: 256, first_data_timeout: 10, persistent_timeout: 20, environment: "production", http_content_length_limit: 1 << 20}.freeze
 
         def call(arguments)
           expect(arguments, 0..0, "")
-          start_with_one_arena if ONE_ARENA.keys.none? { |name| ENV.key?(name) }
           load_puma
           address = AgentAddress.new(options[:http] || AgentAddress.default, *options.values_at(:token_file, :name))
           door = AgentDoor.new((LiveToken.read(options[:token_file], secret: true).token if options[:token_file]), options[:name])
@@ -49,12 +43,6 @@ module HeapSample
         end
 
         private
-
-        # malloc reads the environment only when a program starts.
-        def start_with_one_arena
-          name, *arguments = File.read("/proc/self/cmdline").split("\0", -1)[..-2]
-          exec(ONE_ARENA, [RbConfig.ruby, name], *arguments)
-        end
 
         # What else gets the profiles of all processes; each has a thread of its own.
         def consumers = [*(AgentStore.new(options[:keep], options[:keep_size] || 1 << 30) if options[:keep])]
