@@ -61,7 +61,8 @@ module HeapSample
       holders(series, from.gc)
     end
 
-    # By one profile: what was allocated for a while, and was alive at the last major GC, or at a heap walk after it.
+    # What was allocated for a while, and was alive at the last major GC, or at a heap walk after it; less what was older, and
+    # was freed after the first major GC of that time. Else what is replaced again and again would count as growth.
     def read_few(series)
       later = series[last_of(series)]
       to = later.info.majors.reverse.find { |major| major.gc <= later.info.last_major_gc.to_i }
@@ -72,9 +73,15 @@ module HeapSample
       return unless from_gc
 
       @seconds = [@seconds, time - from_time].max.to_f
+      early = series.infos.index { |info| info.last_major_gc.to_i >= from_gc && info.taken < later.info.taken }&.then { |index| series[index] }
+      early&.then { |profile| each(profile) { |line, row, birth| line.was_there(row) if birth < from_gc } }
       reached = reached(walked) if walked
       part = parts(later.info, from_gc, end_gc)
-      each(later) { |line, row, birth| line.came(later, row, part.call(birth)) if birth >= from_gc && birth < end_gc && (reached.nil? || reached[row]) }
+      each(later) do |line, row, birth|
+        next (line.is_still_there(row) if early) if birth < from_gc
+
+        line.came(later, row, part.call(birth)) if birth < end_gc && (reached.nil? || reached[row])
+      end
       holders(series, from_gc)
     end
 

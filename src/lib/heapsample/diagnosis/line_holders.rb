@@ -4,6 +4,9 @@ module HeapSample
   # What retains the memory of a line, by the last heap walk of a series: the reference to name, see NearestHolder. A holder
   # is named for what it retains, and nothing is inferred from a small part.
   #
+  # Where a collection has no more entries than at the first walk, and the line has more memory below it, its entries grew:
+  # the collections in them are named.
+  #
   # A local variable is named only if it is as old as what it holds: where the first walk saw the line, the same variable
   # held it there. A word on a C stack, or in the memory of C code below a local variable, may be no reference.
   #
@@ -35,6 +38,7 @@ module HeapSample
       found = @nearest.of(held, known: true)
       guess = found && guess?(found, line) ? found : nil
       known = found if found && !guess && (found.samples >= SAMPLES_LEAST || found.objects < SAMPLES_LEAST)
+      known = @nearest.inner(held, known)&.then { |inner| inner if inner.share >= SHARE_LEAST } || known if known && @walks.grew_within?(line.place, known)
       return line.holder = known if known && known.share >= SHARE_LEAST
 
       line.holder = (of_owner(line) if found.nil? || guess) || lost(held, guess)

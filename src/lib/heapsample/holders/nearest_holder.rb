@@ -6,7 +6,7 @@ module HeapSample
   # That is the reference to the collection, or the list, in which the objects are: `Report::BADGES`, `@subscribers of
   # Notifier`.  But a thing that is kept often has collections of its own: of an order in `Shop::ORDERS` that has
   # its items in an array, `@items of Order` is not the answer.  So references that objects have of which there are many are
-  # passed over, and so are the variables of blocks that are kept themselves.  Where nothing is left, it is the reference to
+  # passed over, and so are the variables of blocks that are kept themselves, and the references of a list that the VM makes.  Where nothing is left, it is the reference to
   # the first object of a linked list.
   class NearestHolder
     # So many objects of a class are many, by estimate: one sample of a small object stands for thousands.
@@ -90,6 +90,14 @@ module HeapSample
       answer(node, most, nil, *all)
     end
 
+    # The nearest collection below an Answer that retains most of the same, an Answer; nil if there is none.
+    def inner(ways, answer)
+      all = ways.reject { |held| Roots.silent?(@holders.path(held.node).first.name) }
+      sums = sum_by(all.map { |held| [held.node, held.estimate] }) { |node,| [inner_node(node, answer.path)].compact }
+      node, most = sums.max_by { |one, estimate| [estimate.space, -one] }
+      answer(node, most, nil, *[ways, all].map { |some| some.sum { |held| held.estimate.space } }) if node
+    end
+
     # The largest of one row; nil if no holder is known.
     def of_row(row) = of_rows([row])
 
@@ -103,6 +111,13 @@ module HeapSample
     end
 
     private
+
+    def inner_node(node, above)
+      path = @holders.path(node)
+      return unless path.first(above.size).map(&:key) == above.map(&:key)
+
+      collections(path).find { |at| at >= above.size && path[at].written? }&.then { |at| @holders.nodes(node)[at] }
+    end
 
     # Is it the block of one object, which grows as a container or a buffer does?
     def container?(held) = held.row[Columns::MALLOC] && @holders.linked(held.node) == 1 && held.estimate.objects < 2
@@ -188,7 +203,7 @@ module HeapSample
     def passed_over?(path, way, at)
       edge = path[at]
       return false if Edge::SINGLE.include?(edge.kind)
-      return true if many?(edge.owner) || (edge.repeats == 1 && many_on_ways?(way[at]))
+      return true if (edge.repeats > 1 && !edge.written?) || many?(edge.owner) || (edge.repeats == 1 && many_on_ways?(way[at]))
 
       at > 0 && path[at - 1].kind == ENVIRONMENT && collections(path).any? { |one| one < at }
     end

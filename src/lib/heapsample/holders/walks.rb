@@ -10,6 +10,8 @@ module HeapSample
     SAMPLES_LEAST = 2
     # With fewer samples it is not known what was removed.
     REMOVED_SAMPLES = 5
+    # The memory below a container grew if it is so many times as much.
+    GREW_LEAST = 1.5
     # Containers within containers, as the Hash of a Concurrent::Map.
     WITHIN_MOST = 3
 
@@ -61,11 +63,23 @@ module HeapSample
     # of the line.
     def local_held?(place, answer)
       local = answer.path.find(&:local?).key
-      ways = first ? by_line.fetch(place, []).map { |held| [first.holders.path(held.node), held.estimate] } : []
+      ways = first ? by_line(first).fetch(place, []).map { |held| [first.holders.path(held.node), held.estimate] } : []
       ways.reject! { |path, _| Roots.silent?(path.first.name) }
       return if ways.sum { |_, estimate| estimate.samples } < SAMPLES_LEAST
 
       ways.sum { |path, estimate| path.any? { |edge| edge.key == local } ? estimate.space : 0 } >= SHARE_LEAST * ways.sum { |_, estimate| estimate.space }
+    end
+
+    # Did the memory of a line grow below an answer's container, which has no more entries than at the first walk?
+    def grew_within?(place, answer)
+      entries = entries(answer)
+      return false if entries.nil? || entries.before.nil? || entries.now > entries.before
+
+      before, now = [first, last].map do |profile|
+        below = below(profile.holders, answer.path)
+        Estimate.sum(by_line(profile).fetch(place, []).select { |held| below[held.node] }.map(&:estimate))
+      end
+      now.samples >= REMOVED_SAMPLES && now.space >= GREW_LEAST * before.space
     end
 
     # The Entries of the container to which an answer's path leads; nil if it leads to no container.
@@ -99,8 +113,13 @@ module HeapSample
       (1 - (left.objects / there.objects)).clamp(0, 1) if there.samples >= REMOVED_SAMPLES
     end
 
-    # Holders::Held of what the first walk found that a major GC had found alive, by the Place of the line.
-    def by_line = @by_line ||= Keys.new(first, :line).then { |keys| first.holders.select { |held| held.row[Columns::INUSE_SAMPLES].positive? }.group_by { |held| keys.of(held.row) } }
+    # Holders::Held of what a walk found that a major GC had found alive, by the Place of the line.
+    def by_line(profile)
+      (@by_line ||= {}.compare_by_identity)[profile] ||= begin
+        keys = Keys.new(profile, :line)
+        profile.holders.select { |held| held.row[Columns::INUSE_SAMPLES].positive? }.group_by { |held| keys.of(held.row) }
+      end
+    end
 
     # Which nodes are at or below the references of these names: an Array of true and false, by node.
     def below(holders, path)
