@@ -47,7 +47,7 @@ Bench.table ["stack depth", "interval", "samples", "instructions a sample"], row
 
 Bench.title "Instructions of a mixed allocation loop beside listeners",
   "as in benchmark/run instructions, with N = #{LENGTHS[0]} less N = #{LENGTHS[1]}. A listener counts its calls, and does nothing else",
-  "(benchmark/listener); one that follows is told of deaths, too."
+  "(benchmark/listener); one that follows is called for frees, too."
 stock, off = per_round(Bench::STOCK_RUBY), per_round(Bench::RUBY)
 rows = []
 add = ->(name, figure, base) { rows << [name, figure.round(1), Bench.ratio(figure / base)] }

@@ -13,7 +13,7 @@
 /* Rejoin every installed free list and, if sampling, cut it afresh. [vm],
  * and no other Ractor runs. */
 void rb_heap_sampler_gc_recut(void);
-/* [gc], after marking: 0 is dead, 1 alive, 2 alive until a major GC. */
+/* [gc], after marking: 0 is garbage, 1 alive, 2 alive until a major GC. */
 int rb_heap_sampler_gc_liveness(VALUE obj);
 /* The table of the object's page, or NULL, and its slot there. [vm] */
 struct rb_heap_sampler_page *rb_heap_sampler_gc_table_of(VALUE obj, unsigned int *slot);

@@ -75,16 +75,16 @@ const sumsOf = (column, rows, placeOf, count, size) => {
 
 // Live memory of the rows that pass the filters, by age in GCs: bins of the same width.
 export const generations = (sheet, mask, gcCount) => {
-  const birth = sheet.columns.get("birth_gc");
+  const allocationGc = sheet.columns.get("allocation_gc");
   const columns = sheet.estimate("inuse");
   const samples = columns[0];
-  const rows = new Int32Array(birth.length);
-  const binOf = new Int32Array(birth.length); // the age, before the width of bins is known
+  const rows = new Int32Array(allocationGc.length);
+  const binOf = new Int32Array(allocationGc.length); // the age, before the width of bins is known
   let passing = 0;
   let oldest = 0;
-  for (let row = 0; row < birth.length; row++) {
+  for (let row = 0; row < allocationGc.length; row++) {
     if (mask[row] === 0) continue;
-    const age = birth[row] === 0 ? -1 : Math.max(0, gcCount + 1 - birth[row]);
+    const age = allocationGc[row] === 0 ? -1 : Math.max(0, gcCount + 1 - allocationGc[row]);
     if (age > oldest && samples[row] !== 0) oldest = age;
     binOf[passing] = age;
     rows[passing++] = row;

@@ -79,7 +79,7 @@ const about = (process) => {
   const said = [
     pids.length > 1 ? `${pids.length} processes (${pids.join(", ")})${worst}.` : "",
     isNumber(process.seconds_to_limit)
-      ? `The memory limit is reached in ${duration(process.seconds_to_limit)} at this rate.`
+      ? `The memory limit is reached in ${duration(process.seconds_to_limit)} at the growth rate of RSS.`
       : "",
     process.unused ? `Bloat: ${text(process.unused[0])} ${figure(process.unused[1], true)}, which no object uses.` : "",
   ].filter((sentence) => sentence);

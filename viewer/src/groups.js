@@ -83,9 +83,9 @@ export class Groups {
     const { columns } = this.sheet;
     const malloc = columns.get("malloc");
     if (name === "inuse") {
-      const birth = columns.get("birth_gc");
+      const allocationGc = columns.get("allocation_gc");
       const objects = columns.get("inuse_objects");
-      const aged = birth.map((number) => (number > 0 ? 1 : 0));
+      const aged = allocationGc.map((number) => (number > 0 ? 1 : 0));
       return {
         malloc: this.sum(columns.get("inuse_space"), malloc),
         memsize: this.sum(columns.get("memsize")),
@@ -93,19 +93,19 @@ export class Groups {
         holdsFree: this.sum(columns.get("holds_free")),
         pinned: this.sum(columns.get("holds_free_pinned")),
         unshared: this.sum(columns.get("unshared")),
-        gcSum: this.sum(objects, birth),
+        gcSum: this.sum(objects, allocationGc),
         aged: this.sum(objects, aged),
       };
     }
     if (name !== "alloc") return {};
-    const [alloc, dead, deadObjects, deadGcs] = ["alloc_space", "dead_space", "dead_objects", "dead_gcs"].map(
+    const [alloc, freed, freedObjects, freedGcs] = ["alloc_space", "freed_space", "freed_objects", "freed_gcs"].map(
       (column) => columns.get(column),
     );
     return {
       alloc: this.sum(alloc),
-      dead: this.sum(dead),
-      deadObjects: this.sum(deadObjects),
-      deadGcs: this.sum(deadGcs),
+      freed: this.sum(freed),
+      freedObjects: this.sum(freedObjects),
+      freedGcs: this.sum(freedGcs),
     };
   }
 
@@ -155,10 +155,10 @@ export const age = (group, gcCount) =>
   gcCount !== null && group.aged > 0 ? gcCount + 1 - group.gcSum / group.aged : null;
 
 // Mean number of GCs that freed objects had survived, or null.
-export const lifetime = (group) => (group.deadObjects > 0 ? group.deadGcs / group.deadObjects : null);
+export const lifetime = (group) => (group.freedObjects > 0 ? group.freedGcs / group.freedObjects : null);
 
 // Share of allocated memory that was freed, or null.
-export const freedShare = (group) => (group.alloc > 0 ? Math.min(group.dead / group.alloc, 1) : null);
+export const freedShare = (group) => (group.alloc > 0 ? Math.min(group.freed / group.alloc, 1) : null);
 
 // Is enough of it never touched to be shown? As in HeapSample::Estimate.
 const UNTOUCHED_SHARE = 0.05;

@@ -10,7 +10,7 @@ export const ESTIMATES = {
   inuse: ["inuse"],
   allocated: ["alloc"],
   young: ["young"],
-  dead: ["dead"],
+  freed: ["freed"],
   growth: ["gained", "lost"],
   kept: ["inuse"],
 };

@@ -104,7 +104,7 @@ export class Sheet {
   // texts has Sets of texts by column; ages [from, to] in GCs before
   // gcCount, or null.
   mask({ memory, texts, ages }, gcCount) {
-    const [malloc, birth] = ["malloc", "birth_gc"].map((name) => this.columns.get(name));
+    const [malloc, allocationGc] = ["malloc", "allocation_gc"].map((name) => this.columns.get(name));
     const mask = new Uint8Array(this.rowCount).fill(1);
     const wanted = { slots: 0, malloc: 1 }[memory];
     for (const [name, some] of texts) {
@@ -114,7 +114,7 @@ export class Sheet {
     for (let row = 0; row < mask.length; row++) {
       if (wanted !== undefined && malloc[row] !== wanted) mask[row] = 0;
       else if (ages) {
-        const age = birth[row] === 0 ? -1 : gcCount - (birth[row] - 1);
+        const age = allocationGc[row] === 0 ? -1 : gcCount - (allocationGc[row] - 1);
         if (age < 0 || age < ages[0] || age > ages[1]) mask[row] = 0;
       }
     }

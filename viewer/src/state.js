@@ -4,7 +4,7 @@
 // prettier-ignore
 export const DEFAULTS = {
   process: "0",         // which of the page's processes
-  value: "inuse",       // inuse, allocated, young, dead, growth
+  value: "inuse",       // inuse, allocated, young, freed, growth
   since: "0",           // growth: which of the earlier profiles
   unit: "bytes",        // or objects
   memory: "both",       // slots, malloc

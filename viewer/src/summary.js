@@ -7,7 +7,7 @@ export const TITLES = {
   inuse: "Live",
   allocated: "Allocated since sampling started",
   young: "Young",
-  dead: "Freed",
+  freed: "Freed",
   growth: "Growth",
   kept: "Retained",
 };
@@ -15,7 +15,7 @@ const NOTES = {
   inuse: "Objects that survived the last GC, and malloc blocks that are not freed.",
   allocated: "Everything allocated since sampling started.",
   young: "Allocated since the last GC, so it may be garbage.",
-  dead: "Allocated since sampling started, and freed.",
+  freed: "Allocated since sampling started, and freed.",
   kept: "References from the roots of the heap to the objects that they retain, on one of the shortest paths.",
 };
 

@@ -117,7 +117,7 @@ export const columnsFor = (view) => {
   if (view.value === "allocated") {
     columns.push(
       of(
-        "dead",
+        "freed",
         "freed",
         (row) => (freedShare(row) === null ? "–" : percent(freedShare(row))),
         (row) => freedShare(row) ?? -1,

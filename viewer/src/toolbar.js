@@ -70,7 +70,7 @@ export class Toolbar {
   values() {
     const values = { inuse: "Live", allocated: "Allocated" };
     if (this.some("young")) values.young = "Young";
-    if (this.some("dead")) values.dead = "Freed";
+    if (this.some("freed")) values.freed = "Freed";
     if (this.data.growths.length) values.growth = "Growth";
     if (this.data.kept) values.kept = "Retained by";
     return values;

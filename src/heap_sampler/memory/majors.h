@@ -8,7 +8,7 @@
  *     a major GC begins
  *       | marking  | lazy sweeping |
  *       +----------+--...--+--...--+--->
- *                  |               malloc's bytes: the dead objects have freed their memory
+ *                  |               malloc's bytes: the freed objects have freed their memory
  *                  a point is added: time, objects allocated, slots alive
  *
  * Slots are counted by mark bits at the end of marking.  MRI's counters of allocated and freed objects would need the

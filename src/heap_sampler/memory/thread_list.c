@@ -177,7 +177,7 @@ count_list(struct counting *counting)
 static int
 compare_places(const void *left, const void *right)
 {
-    const struct hs_birthplace *a = left, *b = right;
+    const struct hs_creation_site *a = left, *b = right;
     const struct hs_population *pa = &a->population, *pb = &b->population;
     if (pa->count != pb->count) return pa->count > pb->count ? -1 : 1;
     if (pa->states[HS_ENDED] != pb->states[HS_ENDED]) return pa->states[HS_ENDED] > pb->states[HS_ENDED] ? -1 : 1;
@@ -205,18 +205,18 @@ add_places(struct hs_census *census, enum hs_alive_kind kind, const struct hs_po
     uint32_t before = census->place_count, capacity = before;
     if (!rb_hs_grow(HS_MEM_SNAPSHOTS, (void **)&census->places, &capacity, (uint64_t)before + origins, sizeof(*census->places))) return;
 
-    struct hs_birthplace *places = census->places + before, other = {.kind = kind};
+    struct hs_creation_site *places = census->places + before, other = {.kind = kind};
     uint32_t count = 0;
     other.path = rb_hs_creation_site_path(HS_CREATION_OTHER, &other.line);
     other.population = by_origin[HS_CREATION_OTHER];
     for (uint32_t i = HS_CREATION_OTHER + 1; i < origins; i++) {
         if (empty_p(&by_origin[i])) continue;
-        struct hs_birthplace *place = &places[count++];
-        *place = (struct hs_birthplace){.kind = kind, .population = by_origin[i]};
+        struct hs_creation_site *place = &places[count++];
+        *place = (struct hs_creation_site){.kind = kind, .population = by_origin[i]};
         place->path = rb_hs_creation_site_path(i, &place->line);
     }
     rb_hs_sort(places, count, sizeof(*places), compare_places);
-    while (count > HS_BIRTHPLACES) add_population(&other.population, &places[--count].population);
+    while (count > HS_CENSUS_SITES) add_population(&other.population, &places[--count].population);
     if (!empty_p(&other.population)) places[count++] = other;
     census->place_count = before + count;
 }

@@ -69,14 +69,14 @@ struct hs_population {
     uint64_t stacks;            /* resident bytes of their stacks */
 };
 
-struct hs_birthplace {
+struct hs_creation_site {
     enum hs_alive_kind kind;
     uint32_t line;              /* 0: none */
     struct hs_text path;        /* in `paths` */
     struct hs_population population;
 };
 
-enum { HS_BIRTHPLACES = 64 };   /* of a kind in a census, the most populous; what is left is "(other)" */
+enum { HS_CENSUS_SITES = 64 };  /* of a kind in a census, the most populous; what is left is "(other)" */
 
 /* What was never touched of a stack is not resident, and in no figure but `malloced`. */
 struct hs_census {
@@ -85,7 +85,7 @@ struct hs_census {
     struct hs_population of[HS_ALIVE_KINDS];
     uint64_t malloced;          /* bytes of stacks from malloc(3), of those that ended too, */
     uint64_t malloced_resident; /* and of these the resident */
-    struct hs_birthplace *places;       /* by kind, the most populous first; NULL: no memory */
+    struct hs_creation_site *places;    /* by kind, the most populous first; NULL: no memory */
     uint32_t place_count;
     char *paths;
 };

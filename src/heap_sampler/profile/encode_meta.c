@@ -186,7 +186,7 @@ append_alive(const struct hs_object *object, const struct hs_census *census)
         append_population(object, census, (enum hs_alive_kind)kind, &census->of[kind]);
         rb_hs_open_list(object, HS_F_made);
         for (uint32_t i = 0; i < census->place_count; i++) {
-            const struct hs_birthplace *place = &census->places[i];
+            const struct hs_creation_site *place = &census->places[i];
             if ((int)place->kind != kind) continue;
             size_t element = rb_hs_open_element(object, HS_F_made);
             rb_hs_put_text(object, HS_F_path, place->path);

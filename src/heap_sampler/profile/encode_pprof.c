@@ -39,7 +39,7 @@ enum {
     LOCATION_MAPPING_ID = 2,
     LOCATION_ADDRESS = 3,
     LOCATION_LINE = 4,
-    ROW_GC_BIRTH = 1,
+    ROW_ALLOCATION_GC = 1,
     ROW_THREAD = 2,
     ROW_TYPE = 3,
     ROW_SLOT_SIZE = 4,
@@ -431,20 +431,20 @@ put_sum(struct pprof *p, uint32_t field, double value, double absent)
 
 /* Was all freed that was allocated?  Then the file has the samples alone. */
 static bool
-is_all_dead(const struct hs_estimate *dead, const struct hs_estimate *alloc)
+is_all_freed(const struct hs_estimate *freed, const struct hs_estimate *alloc)
 {
-    return dead->samples == alloc->samples && rb_hs_round(dead->objects) == rb_hs_round(alloc->objects) &&
-        rb_hs_round(dead->space) == rb_hs_round(alloc->space) &&
-        within_a_thousandth(round_variance(dead->variance), round_variance(alloc->variance));
+    return freed->samples == alloc->samples && rb_hs_round(freed->objects) == rb_hs_round(alloc->objects) &&
+        rb_hs_round(freed->space) == rb_hs_round(alloc->space) &&
+        within_a_thousandth(round_variance(freed->variance), round_variance(alloc->variance));
 }
 
 /* Writes one row for the rows from `first` up to `end`, which are equal; *row is their sum. */
 static void
 put_row(struct pprof *p, size_t first, size_t end, struct hs_row *row)
 {
-    if (is_all_dead(&row->dead, &row->alloc)) row->dead = (struct hs_estimate){.samples = row->dead.samples};
+    if (is_all_freed(&row->freed, &row->alloc)) row->freed = (struct hs_estimate){.samples = row->freed.samples};
     size_t at = rb_hs_open_message(p->out, SAMPLE_ROW);
-    if (row->has_birth) rb_hs_put_number(p->out, ROW_GC_BIRTH, (uint64_t)rb_hs_saturate(row->birth_gc));
+    if (row->has_allocation_gc) rb_hs_put_number(p->out, ROW_ALLOCATION_GC, (uint64_t)rb_hs_saturate(row->allocation_gc));
     put_number(p->out, ROW_THREAD, row->thread);
     put_number(p->out, ROW_TYPE, string_of(p, row->type));
     put_number(p->out, ROW_SLOT_SIZE, row->slot_size);

@@ -37,8 +37,8 @@ compare_keys(const struct hs_file_row *a, const struct hs_file_row *b, int keys)
         {x->labels, y->labels},
         {x->type, y->type},
         {x->slot_size, y->slot_size},
-        {x->has_birth, y->has_birth},
-        {x->birth_gc, y->birth_gc},
+        {x->has_allocation_gc, y->has_allocation_gc},
+        {x->allocation_gc, y->allocation_gc},
         {(uintptr_t)x, (uintptr_t)y},
     };
     for (int i = 0; i < keys; i++) {

@@ -107,7 +107,7 @@ sample(const void *data, uint32_t position)
         const struct hs_malloc_block_copy *block = &copies->malloc.blocks[position - copies->slots.record_count];
         return (struct hs_wanted_sample){
             .address = block->address,
-            .old = block->birth_gc < old_before_gc,
+            .old = block->allocation_gc < old_before_gc,
             .weight = rb_hs_estimate_one(block->size, block->interval),
         };
     }
@@ -135,7 +135,7 @@ add_counted(struct hs_profile *profile)
 {
     for (size_t i = 0; i < profile->row_count; i++) {
         const struct hs_row *row = &profile->rows[i];
-        if (row->malloced && !row->has_birth && row->inuse.samples) add(profile, i, HS_TOP_CACHES, row->inuse);
+        if (row->malloced && !row->has_allocation_gc && row->inuse.samples) add(profile, i, HS_TOP_CACHES, row->inuse);
     }
 }
 

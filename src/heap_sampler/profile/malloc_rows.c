@@ -210,7 +210,7 @@ compare_blocks(const void *left, const void *right)
 {
     const struct hs_malloc_block_copy *a = left, *b = right;
     if (a->stack != b->stack) return a->stack < b->stack ? -1 : 1;
-    if (a->birth_gc != b->birth_gc) return a->birth_gc < b->birth_gc ? -1 : 1;
+    if (a->allocation_gc != b->allocation_gc) return a->allocation_gc < b->allocation_gc ? -1 : 1;
     return 0;
 }
 
@@ -223,8 +223,8 @@ add_blocks(struct building *b, struct hs_malloc_copy *copy)
         struct hs_malloc_block_copy *block = &copy->blocks[i];
         if (!i || compare_blocks(block - 1, block) != 0) {
             row = rb_hs_row_new(b->profile, row_of_stack(b, block->stack));
-            row->has_birth = true;
-            row->birth_gc = block->birth_gc;
+            row->has_allocation_gc = true;
+            row->allocation_gc = block->allocation_gc;
             row->thread = block->thread;
         }
         if (row->thread != block->thread) row->thread = 0;
@@ -247,7 +247,7 @@ counted(const struct building *b, uint64_t bytes)
 static void
 add_yjit(struct building *b, const struct hs_yjit_memory *yjit)
 {
-    if (!yjit->born) return;
+    if (!yjit->allocated) return;
     const struct hs_row row = {
         .node = literal_node(b, "(YJIT)"),
         .malloced = true,
@@ -255,8 +255,8 @@ add_yjit(struct building *b, const struct hs_yjit_memory *yjit)
         .class_name = b->malloc_text,
         .type = b->malloc_text,
         .inuse = counted(b, yjit->inuse),
-        .alloc = counted(b, yjit->born),
-        .dead = counted(b, yjit->born - yjit->inuse),
+        .alloc = counted(b, yjit->allocated),
+        .freed = counted(b, yjit->allocated - yjit->inuse),
         .resident = (double)yjit->inuse,
     };
     rb_hs_row_new(b->profile, row);

@@ -48,14 +48,14 @@ struct hs_share {
     ESTIMATE(inuse, 5)              /* found alive by the last completed mark; of malloc: allocated now */ \
     ESTIMATE(young, 9)              /* allocated since that mark */ \
     ESTIMATE(alloc, 13)             /* all allocations since the session's start */ \
-    ESTIMATE(dead, 17)              /* of these, freed */ \
-    SUM(dead_gcs, 21, 0)            /* sum of weight * GCs survived, over the freed */ \
+    ESTIMATE(freed, 17)             /* of these, freed */ \
+    SUM(freed_gcs, 21, 0)           /* sum of weight * GCs survived, over the freed */ \
     SUM(memsize, 22, 0)             /* bytes: live slots with what they hold outside; if meta.memsize */ \
     SUM(resident, 23, row->inuse.space) /* bytes of `inuse` that the kernel has resident; of slots all */ \
     SHARE(holds_free, 24)           /* of live slots: free bytes of their heap pages, see sampling/gcs.h */ \
     SUM(holds_free_pinned, 26, 0)   /* of that, by what compaction must not move */ \
     SHARE(unshared, 27)             /* of live slots: bytes on memory pages that were inherited and are this process's own */ \
-    SUM(unshared_born, 29, 0)       /* of that, of objects that were allocated since the fork */
+    SUM(unshared_allocated, 29, 0)  /* of that, of objects that were allocated since the fork */
 /* clang-format on */
 
 /* One row: samples that agree on everything before the estimates.  A row is either of heap slots, or of
@@ -69,8 +69,8 @@ struct hs_row {
     uint32_t thread;            /* serial of the allocating thread, 0: several */
     uint32_t labels;            /* text: lines "key=value" in the order of the keys; "": none */
     bool malloced;
-    bool has_birth;             /* false: a row of totals only (alloc, dead) */
-    uint64_t birth_gc;          /* GC count at the allocation, if has_birth */
+    bool has_allocation_gc;     /* false: a row of totals only (alloc, freed) */
+    uint64_t allocation_gc;     /* GC count at the allocation, if has_allocation_gc */
 #define ESTIMATE(name, field) struct hs_estimate name;
 #define SHARE(name, field) struct hs_share name;
 #define SUM(name, field, absent) double name;

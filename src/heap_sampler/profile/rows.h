@@ -60,7 +60,7 @@ struct hs_row *rb_hs_row_new(struct hs_profile *profile, struct hs_row row);
 static inline bool
 hs_totals_row_p(const struct hs_totals *totals)
 {
-    return totals->alloc.samples || totals->dead.samples;
+    return totals->alloc.samples || totals->freed.samples;
 }
 void rb_hs_totals_row_add(struct hs_profile *profile, struct hs_row row, const struct hs_totals *totals);
 

@@ -14,7 +14,7 @@ compare_records(const void *left, const void *right)
     const struct hs_record *a = &((const struct hs_slot_copy *)left)->record;
     const struct hs_record *b = &((const struct hs_slot_copy *)right)->record;
     if (a->site != b->site) return a->site < b->site ? -1 : 1;
-    if (a->birth_gc != b->birth_gc) return a->birth_gc < b->birth_gc ? -1 : 1;
+    if (a->allocation_gc != b->allocation_gc) return a->allocation_gc < b->allocation_gc ? -1 : 1;
     return 0;
 }
 
@@ -30,8 +30,8 @@ rb_hs_totals_row_add(struct hs_profile *profile, struct hs_row row, const struct
 {
     if (!hs_totals_row_p(totals)) return;
     row.alloc = totals->alloc;
-    row.dead = totals->dead;
-    row.dead_gcs = totals->dead_gcs;
+    row.freed = totals->freed;
+    row.freed_gcs = totals->freed_gcs;
     rb_hs_row_new(profile, row);
 }
 
@@ -77,7 +77,7 @@ add_where_it_lies(struct hs_row *row, const struct hs_slot_copies *copied, const
     if (record->pinned) row->holds_free_pinned += weight * copy->free_share;
     if (!copy->unshared) return;
     add_to_share(&row->unshared, weight, row->slot_size);
-    if (record->id > copied->ids_at_fork) row->unshared_born += weight * row->slot_size;
+    if (record->id > copied->ids_at_fork) row->unshared_allocated += weight * row->slot_size;
 }
 
 /* How many rows the sorted records will make. They are counted first: a row takes many times the memory of a record. */
@@ -104,8 +104,8 @@ rb_hs_slot_rows_add(struct hs_slot_copies *copied, uint32_t labels, struct hs_pr
         const struct hs_record *record = &copy->record;
         if (!i || compare_records(copy - 1, copy) != 0) {
             row = rb_hs_row_new(profile, row_of_site(copied, labels, record->site));
-            row->has_birth = true;
-            row->birth_gc = record->birth_gc;
+            row->has_allocation_gc = true;
+            row->allocation_gc = record->allocation_gc;
             row->thread = record->thread;
         }
         if (row->thread != record->thread) row->thread = 0;

@@ -115,8 +115,8 @@ why_seconds(VALUE value)
  *
  * [interval] mean bytes between two samples, 1 to 2**40; only with a block
  * [threads]  +nil+ for the current thread alone, <tt>:all</tt> for every thread; only with a block
- * [full_gc]  +true+ runs GC.start before the snapshot, so that everything dead is known to be
- *            dead; otherwise the last completed mark decides, and objects allocated since are young. With a block
+ * [full_gc]  +true+ runs GC.start before the snapshot, so that no garbage counts as
+ *            live; otherwise the last completed mark decides, and objects allocated since are young. With a block
  *            the default is +true+
  * [memsize]  +true+ asks each live sampled object for its size with its buffers
  *            (ObjectSpace.memsize_of), in steps that let other threads run

@@ -86,7 +86,7 @@ spoil(const char *what)
     else if (strcmp(what, "frame") == 0) rb_hs_nodes[rb_hs_node_count - 1].frame = rb_hs_frame_count;
     else if (strcmp(what, "freed frame") == 0) rb_hs_frames[rb_hs_nodes[rb_hs_node_count - 1].frame].address = HS_FRAME_FREE;
     else if (strcmp(what, "freed text") == 0) rb_hs_texts[rb_hs_frames[rb_hs_nodes[rb_hs_node_count - 1].frame].label].len = 0;
-    else if (strcmp(what, "births") == 0) rb_hs_slot_store.session[HS_MAIN].totals[record->site].alloc.samples = 0;
+    else if (strcmp(what, "allocations") == 0) rb_hs_slot_store.session[HS_MAIN].totals[record->site].alloc.samples = 0;
     else if (strcmp(what, "malloc") == 0) return mislead_malloc();
     else return false;
     return true;

@@ -67,7 +67,7 @@ taken_p(const char *key, size_t len)
         "kind",
         "library",
         "slot_size",
-        "gc_birth",
+        "allocation_gc",
         "thread",
         "row",
         HS_LABELS_OTHER_KEY,

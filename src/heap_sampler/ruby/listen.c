@@ -311,7 +311,7 @@ report_allocations(uint64_t newest)
     do {
         RB_VM_LOCK_ENTER();
         rb_hs_malloc_name_stacks();
-        sampled = rb_hs_malloc_take_births(batch.sampled, AT_ONCE);
+        sampled = rb_hs_malloc_take_allocations(batch.sampled, AT_ONCE);
         RB_VM_LOCK_LEAVE();
         for (int s = HS_PROFILES; s < HS_SESSIONS; s++) report_allocations_to(s, newest, sampled);
     } while (sampled == AT_ONCE);

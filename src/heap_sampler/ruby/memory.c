@@ -49,7 +49,7 @@ hash_of_population(const struct hs_census *census, enum hs_alive_kind kind, cons
 }
 
 static VALUE
-hash_of_birthplace(const struct hs_census *census, const struct hs_birthplace *place)
+hash_of_creation_site(const struct hs_census *census, const struct hs_creation_site *place)
 {
     VALUE hash = hash_of_population(census, place->kind, &place->population);
     rb_hash_aset(hash, ID2SYM(rb_intern("path")), rb_hs_text_value(&place->path));
@@ -62,7 +62,7 @@ hash_of_kind(const struct hs_census *census, enum hs_alive_kind kind)
 {
     VALUE hash = hash_of_population(census, kind, &census->of[kind]), made = rb_ary_new();
     for (uint32_t i = 0; i < census->place_count; i++) {
-        if (census->places[i].kind == kind) rb_ary_push(made, hash_of_birthplace(census, &census->places[i]));
+        if (census->places[i].kind == kind) rb_ary_push(made, hash_of_creation_site(census, &census->places[i]));
     }
     rb_hash_aset(hash, ID2SYM(rb_intern("made")), made);
     return hash;

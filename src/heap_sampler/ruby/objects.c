@@ -66,7 +66,7 @@ list_places(uint64_t id)
     return true;
 }
 
-/* 0: it has died. */
+/* 0: it was freed. */
 static VALUE
 listed_object(uint64_t id)
 {
@@ -131,7 +131,7 @@ presentable_p(VALUE object)
  *   GC::SampleProfile.object_of(id) -> object or nil
  *
  * Returns the object behind a live sample; GC::SampleProfile::Sample#object calls this with
- * the +id+ of the sample. Returns +nil+ if the object has died, if it is internal to Ruby, or
+ * the +id+ of the sample. Returns +nil+ if the object was freed, if it is internal to Ruby, or
  * if another Ractor may be writing to it.
  */
 static VALUE

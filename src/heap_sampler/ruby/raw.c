@@ -26,7 +26,7 @@
     COLUMN(type, UINT2NUM(row->type)) \
     COLUMN(slot_size, UINT2NUM(row->slot_size)) \
     COLUMN(thread, UINT2NUM(row->thread)) \
-    COLUMN(birth_gc, row->has_birth ? ULL2NUM(row->birth_gc) : Qnil) \
+    COLUMN(allocation_gc, row->has_allocation_gc ? ULL2NUM(row->allocation_gc) : Qnil) \
     COLUMN(library, UINT2NUM(row->library)) \
     COLUMN(malloc, RBOOL(row->malloced)) \
     COLUMN(label_set, UINT2NUM(row->labels)) \
@@ -169,7 +169,7 @@ profile_raw_samples(VALUE self)
         const struct hs_live_sample *sample = &data->profile->samples.list[i];
         const struct hs_row *row = &data->profile->rows[sample->row];
         size_t memsize = data->memsizes ? data->memsizes[i] : SIZE_MAX;
-        rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(row->node), UINT2NUM(row->class_name), UINT2NUM(row->type), UINT2NUM(row->slot_size), DBL2NUM(sample->weight), ULL2NUM(row->birth_gc), ULL2NUM(data->profile->meta.gc_count - row->birth_gc), memsize == SIZE_MAX ? Qnil : SIZET2NUM(memsize), RBOOL(sample->young), UINT2NUM(sample->thread)));
+        rb_ary_push(list, rb_ary_new_from_args(11, ULL2NUM(sample->id), UINT2NUM(row->node), UINT2NUM(row->class_name), UINT2NUM(row->type), UINT2NUM(row->slot_size), DBL2NUM(sample->weight), ULL2NUM(row->allocation_gc), ULL2NUM(data->profile->meta.gc_count - row->allocation_gc), memsize == SIZE_MAX ? Qnil : SIZET2NUM(memsize), RBOOL(sample->young), UINT2NUM(sample->thread)));
     }
     RB_GC_GUARD(self);
     return list;

@@ -53,7 +53,7 @@ uint64_t rb_hs_listener_errors(void);   /* exceptions that were not raised, ever
 
 /*
  * The objects behind samples.  They are found, never held: a sample keeps
- * nothing alive, and its object may die or move at any time.
+ * nothing alive, and its object may be freed or move at any time.
  *
  * [gvl] [free]; the VM lock is taken inside.
  */
@@ -62,7 +62,7 @@ uint64_t rb_hs_listener_errors(void);   /* exceptions that were not raised, ever
 void rb_hs_objects_forget_places(void);
 
 /* What ObjectSpace.memsize_of says of each sample's object, bytes; `sizes` has room for them all, and keeps what it holds where
- * the object has died, or where there is no memory to find it. Other threads run between batches of them, and other Ractors
+ * the object was freed, or where there is no memory to find it. Other threads run between batches of them, and other Ractors
  * stand still in each. */
 void rb_hs_objects_measure(const struct hs_live_samples *samples, size_t *sizes);
 

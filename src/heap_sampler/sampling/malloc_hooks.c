@@ -160,12 +160,12 @@ rb_heap_sampler_compiler_ends(void)
 struct hs_yjit_memory
 rb_hs_yjit_memory(int s)
 {
-    uint64_t born = __atomic_load_n(&compiled[s].allocated, __ATOMIC_RELAXED);
+    uint64_t allocated = __atomic_load_n(&compiled[s].allocated, __ATOMIC_RELAXED);
     int64_t held = (int64_t)(compiler_holds() - compiled[s].held_at_start);
     if (compiled[s].thread) held = __atomic_load_n(&compiled[s].held, __ATOMIC_RELAXED);
     uint64_t inuse = held > 0 ? (uint64_t)held : 0;
     /* What was made before the first compilation was not counted as allocated. */
-    return (struct hs_yjit_memory){.born = born > inuse ? born : inuse, .inuse = inuse};
+    return (struct hs_yjit_memory){.allocated = allocated > inuse ? allocated : inuse, .inuse = inuse};
 }
 
 /* -- where am I ------------------------------------------------------------------- */
@@ -224,7 +224,7 @@ sample(uintptr_t address, uint64_t size, uint64_t asked)
 {
     uintptr_t native[HS_NATIVE_MAX];
     const rb_execution_context_t *ec = current_ec();
-    struct hs_malloc_birth birth = {
+    struct hs_malloc_allocation allocation = {
         .address = address,
         .size = size,
         .asked = asked,
@@ -237,18 +237,18 @@ sample(uintptr_t address, uint64_t size, uint64_t asked)
         .copy = rb_hs_capture_frames,
     };
     /* Making room for a stack may start a GC. */
-    if (making_stack && birth.kind != HS_MALLOC_AT_GC) return;
-    uint64_t samples = rb_hs_malloc_count_sample(birth.kind);
-    if (birth.kind == HS_MALLOC_AT_YJIT) return;        /* it is counted */
-    if (birth.kind == HS_MALLOC_STACK) {
-        birth.depth = rb_hs_capture_key(ec, &birth.stack_key, &birth.truncated);
-        birth.labels = ec->heap_sampler_labels;
-        if (!birth.depth) birth.kind = HS_MALLOC_AT_NO_FRAME;
+    if (making_stack && allocation.kind != HS_MALLOC_AT_GC) return;
+    uint64_t samples = rb_hs_malloc_count_sample(allocation.kind);
+    if (allocation.kind == HS_MALLOC_AT_YJIT) return;   /* it is counted */
+    if (allocation.kind == HS_MALLOC_STACK) {
+        allocation.depth = rb_hs_capture_key(ec, &allocation.stack_key, &allocation.truncated);
+        allocation.labels = ec->heap_sampler_labels;
+        if (!allocation.depth) allocation.kind = HS_MALLOC_AT_NO_FRAME;
     }
-    birth.native_count = rb_hs_unwind(native, stack_end(ec));
-    bool wanted = rb_hs_malloc_born(&birth) || rb_hs_malloc_automatic_due(samples);
+    allocation.native_count = rb_hs_unwind(native, stack_end(ec));
+    bool wanted = rb_hs_malloc_on_allocation(&allocation) || rb_hs_malloc_automatic_due(samples);
     /* Without a handle for the job the ends of marks must do. */
-    if (wanted && birth.kind == HS_MALLOC_STACK && job != POSTPONED_JOB_HANDLE_INVALID) rb_postponed_job_trigger(job);
+    if (wanted && allocation.kind == HS_MALLOC_STACK && job != POSTPONED_JOB_HANDLE_INVALID) rb_postponed_job_trigger(job);
 }
 
 static void
@@ -266,7 +266,7 @@ free_hook(const void *ptr, size_t usize)
 {
     int saved_errno = errno;
     rb_hs_malloc_note_excess(usize, -1);
-    if (!rb_hs_memory_inside) rb_hs_malloc_died((uintptr_t)ptr, gc_count());
+    if (!rb_hs_memory_inside) rb_hs_malloc_on_free((uintptr_t)ptr, gc_count());
     errno = saved_errno;
 }
 

@@ -64,7 +64,7 @@ void rb_hs_malloc_describe(struct hs_malloc_meta *meta, int session);
 
 /* What YJIT's compiler has allocated, and holds: it is counted, nothing of it is sampled. */
 struct hs_yjit_memory {
-    uint64_t born, inuse;       /* bytes, since the session began */
+    uint64_t allocated, inuse;  /* bytes, since the session began */
 };
 /* [any] */
 struct hs_yjit_memory rb_hs_yjit_memory(int session);

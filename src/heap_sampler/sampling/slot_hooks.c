@@ -3,14 +3,14 @@
  *
  *   on_install   how far is it to the next sampled slot of a free list
  *   on_take      that slot is taken: record stack, class and page
- *   on_mark_end  a mark has found objects dead: their records go, their sites count them
+ *   on_mark_end  marking has ended: records of garbage are dropped, and their sites count them as freed
  *   on_move      GC.compact: the record follows its object
  *
  * A sample is taken at the smallest interval of all sessions, and gets one number: the longest interval at which it is a
  * sample (store/epochs.h). The sessions whose interval is no longer keep it, so each has the samples that it would have
  * alone. Each record refers to the epoch of intervals that it was made in, from which its weights follow.
  *
- * Marks, not sweeps, decide which objects are dead: right after marking, every mark bit of every page is true, and no
+ * Marks, not sweeps, decide which objects are freed: right after marking, every mark bit of every page is true, and no
  * slot has been given to a newer object.  So their records are dropped there at once.  Between two marks the tables
  * hold just what the last mark found alive and what was allocated since.  In a minor GC old objects keep their mark
  * bits, so the same test serves.  This takes one hook; dropping records in the sweep would take one on each path that
@@ -63,21 +63,21 @@ rb_heap_sampler_on_install(size_t slot_size, unsigned int slots, uint64_t *drawn
 
 /* Listeners are called when the slot is an object. */
 static void
-report_sample(const struct hs_record *born, uint32_t size, uint32_t slot_size, uint32_t node)
+report_sample(const struct hs_record *allocated, uint32_t size, uint32_t slot_size, uint32_t node)
 {
-    if (!(born->sessions & HS_LISTENERS) && !hs_alloc_traced_p()) return;
+    if (!(allocated->sessions & HS_LISTENERS) && !hs_alloc_traced_p()) return;
     struct hs_sampled sampled = {
-        .id = hs_sample_id(born->id, false),
-        .listeners = born->sessions & HS_LISTENERS,
+        .id = hs_sample_id(allocated->id, false),
+        .listeners = allocated->sessions & HS_LISTENERS,
         .size = size,
         .slot_size = slot_size,
-        .thread = born->thread,
+        .thread = allocated->thread,
         .labels = rb_hs_labels_now(),
         .stack = hs_stack_number(node),
         .gc_count = rb_gc_count(),
     };
     const struct hs_epoch *now = &rb_hs_slot_store.epochs.list[rb_hs_slot_store.epochs.current];
-    if (hs_alloc_traced_p() && born->sessions & 1u << HS_MAIN) rb_hs_probe_alloc(sampled.id, slot_size, now->interval[HS_MAIN]);
+    if (hs_alloc_traced_p() && allocated->sessions & 1u << HS_MAIN) rb_hs_probe_alloc(sampled.id, slot_size, now->interval[HS_MAIN]);
     if (!sampled.listeners) return;
     memcpy(sampled.interval, now->interval + HS_PROFILES, sizeof(sampled.interval));
     rb_hs_listeners_sampled(&sampled);
@@ -85,17 +85,17 @@ report_sample(const struct hs_record *born, uint32_t size, uint32_t slot_size, u
 
 /* If there is no room for its stack, it is of the leaf below `(evicted)`, or of no stack; UINT32_MAX: no memory. */
 static uint32_t
-site_of(struct hs_site born)
+site_of(struct hs_site wanted)
 {
-    uint32_t site = rb_hs_site_of(&rb_hs_slot_store, born);
+    uint32_t site = rb_hs_site_of(&rb_hs_slot_store, wanted);
     if (site != UINT32_MAX) return site;
-    uint32_t leaf = born.node == HS_NODE_EMPTY ? UINT32_MAX : rb_hs_nodes[born.node].frame;
+    uint32_t leaf = wanted.node == HS_NODE_EMPTY ? UINT32_MAX : rb_hs_nodes[wanted.node].frame;
     rb_hs_fold_slots();
     uint32_t node = rb_hs_node_child(rb_hs_node_evicted(), leaf);
-    born.node = node == UINT32_MAX ? HS_NODE_EMPTY : node;
-    site = rb_hs_site_of(&rb_hs_slot_store, born);
+    wanted.node = node == UINT32_MAX ? HS_NODE_EMPTY : node;
+    site = rb_hs_site_of(&rb_hs_slot_store, wanted);
     if (site != UINT32_MAX) return site;
-    return rb_hs_site_of(&rb_hs_slot_store, (struct hs_site){HS_NODE_EMPTY, HS_NO_CLASS, born.where, hs_labels_coarse(born.labels)});
+    return rb_hs_site_of(&rb_hs_slot_store, (struct hs_site){HS_NODE_EMPTY, HS_NO_CLASS, wanted.where, hs_labels_coarse(wanted.labels)});
 }
 
 void
@@ -104,36 +104,36 @@ rb_heap_sampler_on_take(struct rb_heap_sampler_page **table, uintptr_t body, con
 {
     HS_CONTRACT(vm);
     HS_CONTRACT(free);
-    struct hs_record born = {.thread = rb_hs_capture_thread(), .slot = (uint16_t)slot, .young = true};
+    struct hs_record allocated = {.thread = rb_hs_capture_thread(), .slot = (uint16_t)slot, .young = true};
     hs_session_set of = rb_hs_listener_called() ? (hs_session_set)~HS_LISTENERS : (hs_session_set)-1;
-    if (!rb_hs_store_sample(&rb_hs_slot_store, &born, slot_size, drawn_at, of)) return;
-    born.id = __atomic_add_fetch(&rb_hs_slot_store.next_id, 1, __ATOMIC_RELAXED);
-    born.birth_gc = (uint32_t)rb_gc_count();
+    if (!rb_hs_store_sample(&rb_hs_slot_store, &allocated, slot_size, drawn_at, of)) return;
+    allocated.id = __atomic_add_fetch(&rb_hs_slot_store.next_id, 1, __ATOMIC_RELAXED);
+    allocated.allocation_gc = (uint32_t)rb_gc_count();
 
     uint64_t began = rb_hs_automatic_sample_begins();
     rb_hs_make_room_for_stack(HS_DEPTH_MAX);
     uint32_t node = rb_hs_capture_stack();
     uint32_t class_id = rb_hs_class_of_allocation(klass, flags);
 
-    report_sample(&born, (uint32_t)size, (uint32_t)slot_size, node);
-    if (born.sessions & HS_LISTENERS) born.sessions &= (hs_session_set)~HS_LISTENERS | rb_hs_followers;
-    if (!born.sessions) return;
+    report_sample(&allocated, (uint32_t)size, (uint32_t)slot_size, node);
+    if (allocated.sessions & HS_LISTENERS) allocated.sessions &= (hs_session_set)~HS_LISTENERS | rb_hs_followers;
+    if (!allocated.sessions) return;
 
     rb_hs_lock();
     rb_hs_pages.taken++;
-    born.site = site_of((struct hs_site){node, class_id, (uint16_t)slot_size, rb_hs_labels_now()});
+    allocated.site = site_of((struct hs_site){node, class_id, (uint16_t)slot_size, rb_hs_labels_now()});
     struct hs_record *record = NULL;
-    if (born.site != UINT32_MAX && rb_hs_store_date(&rb_hs_slot_store, &born, drawn_at)) record = rb_hs_page_add(table, body, mark_bits, slot);
+    if (allocated.site != UINT32_MAX && rb_hs_store_date(&rb_hs_slot_store, &allocated, drawn_at)) record = rb_hs_page_add(table, body, mark_bits, slot);
     if (record) {
-        *record = born;
-        rb_hs_store_count_birth(&rb_hs_slot_store, record);
+        *record = allocated;
+        rb_hs_store_count_allocation(&rb_hs_slot_store, record);
     }
     else {
         rb_hs_slot_store.dropped++;
-        rb_hs_store_gone(&rb_hs_slot_store, &born, HS_CHANGE_FORGOTTEN, born.sessions);
+        rb_hs_store_gone(&rb_hs_slot_store, &allocated, HS_CHANGE_FORGOTTEN, allocated.sessions);
     }
     rb_hs_store_widen(&rb_hs_slot_store);
-    rb_hs_automatic_sample_ends(began, born.sessions);
+    rb_hs_automatic_sample_ends(began, allocated.sessions);
     rb_hs_unlock();
     if (!record) rb_hs_warn_of_gaps();
 }
@@ -144,7 +144,7 @@ static bool
 keep_if_live(struct hs_record *record, const struct rb_heap_sampler_page *page, void *gc_count)
 {
     if (!hs_page_marked_p(page, record->slot)) {
-        rb_hs_store_count_death(&rb_hs_slot_store, record, *(uint32_t *)gc_count);
+        rb_hs_store_count_free(&rb_hs_slot_store, record, *(uint32_t *)gc_count);
         return false;
     }
     if (record->young) record->young = false;   /* a forked child shares the others with its parent */

@@ -18,8 +18,8 @@
 #include "heap_sampler/store/epochs.h"
 
 enum hs_change_kind {
-    HS_CHANGE_DIED,             /* it was found dead, or was freed */
-    HS_CHANGE_FORGOTTEN,        /* it is not followed any more, dead or alive */
+    HS_CHANGE_FREED,            /* a mark found it to be garbage, or it was freed */
+    HS_CHANGE_FORGOTTEN,        /* it is not followed any more, live or not */
     HS_CHANGE_MOVED,            /* compaction has moved it */
     HS_CHANGE_INTERVAL          /* there were too many samples: those that are left count at this interval */
 };

@@ -97,10 +97,10 @@ check_totals(const struct hs_store *store, int s, const uint64_t *living)
     const struct hs_session *session = &store->session[s];
     bool complete = s < HS_PROFILES && living && !store->dropped;
     for (uint32_t i = 0; i < session->totals_count; i++) {
-        number born = session->totals[i].alloc.samples, dead = session->totals[i].dead.samples;
+        number allocated = session->totals[i].alloc.samples, freed = session->totals[i].freed.samples;
         number left = i < store->site_count && living ? living[i] : 0;
-        HS_ASSERT(i < store->site_count || !born, "session %d: births at site %u of %u", s, i, store->site_count);
-        HS_ASSERT(!complete || born >= dead + left, "session %d, site %u: %llu births, %llu deaths, %llu live", s, i, born, dead, left);
+        HS_ASSERT(i < store->site_count || !allocated, "session %d: allocations at site %u of %u", s, i, store->site_count);
+        HS_ASSERT(!complete || allocated >= freed + left, "session %d, site %u: %llu allocations, %llu frees, %llu live", s, i, allocated, freed, left);
     }
 }
 

@@ -15,7 +15,7 @@ classes_max(void)
 }
 
 struct class_entry {
-    uint64_t key;               /* of a class, which is weak, and a type; 0: the class is dead */
+    uint64_t key;               /* of a class, which is weak, and a type; 0: the class was freed */
     uint32_t text, type_text;
     bool used;                  /* else the number is free */
     bool named;                 /* for good */
@@ -125,7 +125,7 @@ key_of(VALUE klass, VALUE flags)
     return WITHOUT_CLASS + type + (type == T_IMEMO ? imemo_type_of(flags) * 32 : 0);
 }
 
-/* 0: it is dead, or never had one. */
+/* 0: it was freed, or never had one. */
 static VALUE
 class_of_entry(const struct class_entry *entry)
 {
@@ -222,7 +222,7 @@ void
 rb_hs_classes_sweep(bool full_mark)
 {
     HS_CONTRACT(write);
-    bool died = false;
+    bool removed = false;
     for (uint32_t i = 0; i < entry_count; i++) {
         struct class_entry *entry = &entries[i];
         VALUE klass = class_of_entry(entry);
@@ -231,9 +231,9 @@ rb_hs_classes_sweep(bool full_mark)
         entry->old = life == 2;
         if (life) continue;
         forget_class(entry);
-        died = true;
+        removed = true;
     }
-    if (died) index_entries();
+    if (removed) index_entries();
 }
 
 void
@@ -304,10 +304,10 @@ rb_hs_classes_check_living(bool (*alive)(uintptr_t address))
         const struct class_entry *entry = &entries[i];
         VALUE klass = class_of_entry(entry);
         if (!klass) {
-            HS_ASSERT(entry->named, "class %u is dead and waits for a name", i);
+            HS_ASSERT(entry->named, "class %u was freed and waits for a name", i);
             continue;
         }
-        HS_ASSERT(alive(klass), "class %u: %p is dead", i, (void *)klass);
+        HS_ASSERT(alive(klass), "class %u: %p was freed", i, (void *)klass);
         const uint32_t *found = rb_hs_map_find(&entries_by_key, entry->key);
         HS_ASSERT(found && *found == i, "class %u is not found by its address %p", i, (void *)klass);
         if (!entry->named) unnamed++;

@@ -108,8 +108,8 @@ significant_bits(uint64_t number)
     return number ? 64 - (unsigned)__builtin_clzll(number) : 0;
 }
 
-/* Dead sites that have allocated most often keep their names, since they will again; never all that have once, or none
- * would be folded. */
+/* Of the sites without live samples, those that have allocated most often keep their names, since they will again. Sites
+ * that have allocated once never all keep theirs, or none would be folded. */
 static void
 spare_some(struct folding *folding)
 {
@@ -136,7 +136,7 @@ see_nodes(const struct folding *folding, bool *keep)
 
 /* -- new numbers ------------------------------------------------------------------ */
 
-/* What is known of the dead: the leaf, or not even that. */
+/* What is kept of a site without live samples: the leaf, or not even that. */
 static void
 fold_site(const struct folding *folding, uint32_t leaf_frame, struct hs_site *site)
 {
@@ -303,7 +303,7 @@ fold_for(struct hs_store *store)
     uint32_t max = store->sites_max();
     struct how how = {.stores = store->malloc ? BLOCKS : BOTH, .spare = true};
     if (!store->site_count || !fold(how)) return;
-    /* So many lines have allocated what is dead that these fill the table. */
+    /* So many lines without live samples fill the table. */
     how.coarse = store->malloc ? BLOCKS : SLOTS;
     if (mostly(store->site_count, max) && !mostly(store->living, max)) fold(how);
     /* What was spared has deep stacks. */

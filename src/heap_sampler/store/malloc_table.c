@@ -17,7 +17,7 @@ enum {
     SITES_MARGIN = 512 << 10,   /* bytes that arrays of sites may need to grow */
     KNOWN_MAX = 1 << 13,        /* ways to find stacks: 200 KB */
     NATIVES_MAX = 1 << 17,
-    BIRTHS_MAX = 1 << 12,       /* 256 KiB */
+    ALLOCATIONS_MAX = 1 << 12,  /* 256 KiB */
     RAW_FRAMES_MAX = 16 << 10,  /* the deepest stack (4,096) fits several times */
     RAW_FRAMES_LEAST = 16,      /* of a stack that is cut for want of room */
     RAW_SECONDS = 1             /* then it is time to name them */
@@ -42,7 +42,7 @@ struct raw {
 };
 
 /* An allocation that listeners will be called for. It refers to its site and its epoch as a block does, which may be gone. */
-struct birth {
+struct allocation {
     struct hs_record record;
     uint64_t size, asked;
 };
@@ -63,8 +63,8 @@ static struct raw *raws;
 static uint32_t raw_frame_count, raw_frame_capacity, raw_count, raw_next, raw_capacity;
 static int64_t raw_since;               /* seconds */
 
-static struct birth *births;
-static uint32_t birth_count, birth_capacity;
+static struct allocation *allocations;
+static uint32_t allocation_count, allocation_capacity;
 static bool job_asked_for;     /* of rb_hs_later() */
 static int64_t job_at;          /* seconds: when it took the last changes */
 
@@ -148,7 +148,7 @@ remove_block(uint32_t gap)
 static void
 end_block(uint32_t place, uint32_t gc)
 {
-    rb_hs_store_count_death(&rb_hs_malloc_store, &blocks[place].record, gc);
+    rb_hs_store_count_free(&rb_hs_malloc_store, &blocks[place].record, gc);
     remove_block(place);
 }
 
@@ -163,9 +163,9 @@ each_block(hs_visit visit, void *data)
 }
 
 static void
-each_birth(hs_visit visit, void *data)
+each_allocation(hs_visit visit, void *data)
 {
-    for (uint32_t i = 0; i < birth_count; i++) visit(&births[i].record, NULL, data);
+    for (uint32_t i = 0; i < allocation_count; i++) visit(&allocations[i].record, NULL, data);
 }
 
 static uint64_t
@@ -190,7 +190,7 @@ struct hs_store rb_hs_malloc_store = {
     .malloc = true,
     .changes = {.use = HS_MEM_MALLOC, .most = 1 << 13}, /* 192 KiB */
     .each = each_block,
-    .each_waiting = each_birth,
+    .each_waiting = each_allocation,
     .size_of = size_of,
     .sites_max = sites_max,
     .crowded = crowded,
@@ -272,18 +272,18 @@ room_for_site(void)
 
 /* Copies the frames of a new stack, cut to what there is room for; NONE: not even a few. */
 static uint32_t
-add_raw(const struct hs_malloc_birth *birth)
+add_raw(const struct hs_malloc_allocation *allocation)
 {
-    uint32_t room = RAW_FRAMES_MAX - raw_frame_count, depth = birth->depth < room ? birth->depth : room;
-    if ((depth < birth->depth && depth < RAW_FRAMES_LEAST) ||
+    uint32_t room = RAW_FRAMES_MAX - raw_frame_count, depth = allocation->depth < room ? allocation->depth : room;
+    if ((depth < allocation->depth && depth < RAW_FRAMES_LEAST) ||
         !rb_hs_grow(HS_MEM_MALLOC, (void **)&raw_frames, &raw_frame_capacity, (uint64_t)raw_frame_count + depth,
                     sizeof(*raw_frames)) ||
         !rb_hs_grow(HS_MEM_MALLOC, (void **)&raws, &raw_capacity, (uint64_t)raw_count + 1, sizeof(*raws))) {
         return NONE;
     }
-    birth->copy(birth->stack, raw_frames + raw_frame_count, depth);
+    allocation->copy(allocation->stack, raw_frames + raw_frame_count, depth);
     if (raw_next == raw_count) raw_since = rb_hs_coarse_seconds();
-    raws[raw_count] = (struct raw){.at = raw_frame_count, .depth = depth, .truncated = birth->truncated || depth < birth->depth};
+    raws[raw_count] = (struct raw){.at = raw_frame_count, .depth = depth, .truncated = allocation->truncated || depth < allocation->depth};
     raw_frame_count += depth;
     return raw_count++;
 }
@@ -291,16 +291,16 @@ add_raw(const struct hs_malloc_birth *birth)
 /* The stack's node, or the number of a new raw stack; NONE: there is no room. A stack whose frames were cut is not found again:
  * next time there may be room. */
 static uint32_t
-node_of(const struct hs_malloc_birth *birth, bool room)
+node_of(const struct hs_malloc_allocation *allocation, bool room)
 {
-    if (birth->kind != HS_MALLOC_STACK) return HS_NODE_EMPTY;
-    const uint32_t *found = rb_hs_map_find(&known, birth->stack_key);
+    if (allocation->kind != HS_MALLOC_STACK) return HS_NODE_EMPTY;
+    const uint32_t *found = rb_hs_map_find(&known, allocation->stack_key);
     if (found) return *found;
-    uint32_t raw = room ? add_raw(birth) : NONE;
+    uint32_t raw = room ? add_raw(allocation) : NONE;
     if (raw == NONE) return NONE;
-    if (raws[raw].depth == birth->depth) {
+    if (raws[raw].depth == allocation->depth) {
         if (known.count >= KNOWN_MAX) rb_hs_map_clear(&known);
-        rb_hs_map_put(&known, birth->stack_key, HS_NODE_RAW + raw);
+        rb_hs_map_put(&known, allocation->stack_key, HS_NODE_RAW + raw);
     }
     return HS_NODE_RAW + raw;
 }
@@ -310,20 +310,20 @@ static const struct hs_site all_evicted = {HS_NODE_EMPTY, HS_NO_CLASS, HS_MALLOC
 
 /* Without room for the Ruby frames the site has the native frames alone; without room for these it is all_evicted. */
 static uint32_t
-site_of(const struct hs_malloc_birth *birth)
+site_of(const struct hs_malloc_allocation *allocation)
 {
     bool room = room_for_site();
-    struct hs_site site = {.where = (uint16_t)birth->kind, .labels = birth->labels};
-    site.what = native_of(birth->native, birth->native_count, room);
-    bool named = site.what != HS_NO_CLASS || !birth->native_count;
-    site.node = named ? node_of(birth, room) : NONE;
+    struct hs_site site = {.where = (uint16_t)allocation->kind, .labels = allocation->labels};
+    site.what = native_of(allocation->native, allocation->native_count, room);
+    bool named = site.what != HS_NO_CLASS || !allocation->native_count;
+    site.node = named ? node_of(allocation, room) : NONE;
     uint32_t number = site.node == NONE ? NONE : rb_hs_site_in(&rb_hs_malloc_store, site, room ? HS_SITE_ADD : HS_SITE_FIND);
     if (number != NONE) return number;
     short_of_room = true;
     struct hs_site evicted = all_evicted;
-    evicted.what = native_of(birth->native, birth->native_count, true);
-    evicted.labels = hs_labels_coarse(birth->labels);
-    if (evicted.what != HS_NO_CLASS || !birth->native_count) number = rb_hs_site_of(&rb_hs_malloc_store, evicted);
+    evicted.what = native_of(allocation->native, allocation->native_count, true);
+    evicted.labels = hs_labels_coarse(allocation->labels);
+    if (evicted.what != HS_NO_CLASS || !allocation->native_count) number = rb_hs_site_of(&rb_hs_malloc_store, evicted);
     return number != NONE ? number : rb_hs_site_of(&rb_hs_malloc_store, all_evicted);
 }
 
@@ -363,23 +363,23 @@ static void
 call_listeners_later(void)
 {
     enum { MANY = 256 };
-    uint32_t waiting = rb_hs_malloc_store.changes.count + birth_count;
+    uint32_t waiting = rb_hs_malloc_store.changes.count + allocation_count;
     if (!waiting || job_asked_for || (waiting < MANY && rb_hs_coarse_seconds() == job_at)) return;
     job_asked_for = true;
     rb_hs_later();
 }
 
 static void
-queue_birth(const struct block *block, uint64_t asked)
+queue_allocation(const struct block *block, uint64_t asked)
 {
     if (block->record.sessions & 1u << HS_MAIN) rb_hs_store_weighed(&rb_hs_malloc_store, &block->record);
     if (!(block->record.sessions & HS_LISTENERS)) return;
-    if (birth_count == BIRTHS_MAX ||
-        !rb_hs_grow(HS_MEM_MALLOC, (void **)&births, &birth_capacity, (uint64_t)birth_count + 1, sizeof(*births))) {
+    if (allocation_count == ALLOCATIONS_MAX ||
+        !rb_hs_grow(HS_MEM_MALLOC, (void **)&allocations, &allocation_capacity, (uint64_t)allocation_count + 1, sizeof(*allocations))) {
         rb_hs_malloc_store.changes.missed++;
         return;
     }
-    births[birth_count++] = (struct birth){block->record, block->size, asked};
+    allocations[allocation_count++] = (struct allocation){block->record, block->size, asked};
     rb_hs_malloc_store.epochs.list[block->record.epoch].records++;
 }
 
@@ -387,25 +387,25 @@ queue_birth(const struct block *block, uint64_t asked)
  * moved a block, another thread may have got the old address, and even freed it, before that free is reported.  So a new
  * block at an address that is taken ends the old one, and one free to come counts for no block. */
 static bool
-add_block(const struct hs_malloc_birth *birth, struct block *block)
+add_block(const struct hs_malloc_allocation *allocation, struct block *block)
 {
     struct hs_record *record = &block->record;
     if (!make_room_for_block()) return false;
-    record->site = site_of(birth);
-    if (record->site == NONE || !rb_hs_store_date(&rb_hs_malloc_store, record, birth->drawn_at)) return false;
+    record->site = site_of(allocation);
+    if (record->site == NONE || !rb_hs_store_date(&rb_hs_malloc_store, record, allocation->drawn_at)) return false;
     record->id = ++rb_hs_malloc_store.next_id;
-    queue_birth(block, birth->asked);
+    queue_allocation(block, allocation->asked);
     record->sessions &= (hs_session_set)~HS_LISTENERS | rb_hs_followers;
     if (!record->sessions) return true;
-    uint32_t place = place_of(birth->address);
+    uint32_t place = place_of(allocation->address);
     if (blocks[place].address) {
         block->debts = blocks[place].debts + 1u;
-        end_block(place, birth->gc);
-        place = place_of(birth->address);
+        end_block(place, allocation->gc);
+        place = place_of(allocation->address);
     }
     blocks[place] = *block;
     block_count++;
-    rb_hs_store_count_birth(&rb_hs_malloc_store, &blocks[place].record);
+    rb_hs_store_count_allocation(&rb_hs_malloc_store, &blocks[place].record);
     return true;
 }
 
@@ -419,13 +419,13 @@ names_wanted(void)
 }
 
 bool
-rb_hs_malloc_born(const struct hs_malloc_birth *birth)
+rb_hs_malloc_on_allocation(const struct hs_malloc_allocation *allocation)
 {
-    struct block block = {{.birth_gc = birth->gc, .thread = birth->thread}, birth->address, birth->size, 0};
+    struct block block = {{.allocation_gc = allocation->gc, .thread = allocation->thread}, allocation->address, allocation->size, 0};
     if (held) return false;
     rb_hs_malloc_lock();
-    if (rb_hs_malloc_store.interval && rb_hs_store_sample(&rb_hs_malloc_store, &block.record, birth->size, birth->drawn_at, (hs_session_set)-1)) {
-        if (add_block(birth, &block)) rb_hs_store_widen(&rb_hs_malloc_store);
+    if (rb_hs_malloc_store.interval && rb_hs_store_sample(&rb_hs_malloc_store, &block.record, allocation->size, allocation->drawn_at, (hs_session_set)-1)) {
+        if (add_block(allocation, &block)) rb_hs_store_widen(&rb_hs_malloc_store);
         else {
             short_of_room = true;
             rb_hs_malloc_store.dropped++;
@@ -438,7 +438,7 @@ rb_hs_malloc_born(const struct hs_malloc_birth *birth)
 }
 
 void
-rb_hs_malloc_died(uintptr_t address, uint32_t gc)
+rb_hs_malloc_on_free(uintptr_t address, uint32_t gc)
 {
     if (held) return;
     rb_hs_malloc_lock();
@@ -523,9 +523,9 @@ rb_hs_malloc_folded(bool renumbered)
 /* -- for listeners, at a safe point ------------------------------------------------------ */
 
 static void
-copy_birth(const struct birth *birth, struct hs_sampled *copy)
+copy_allocation(const struct allocation *allocation, struct hs_sampled *copy)
 {
-    const struct hs_record *record = &birth->record;
+    const struct hs_record *record = &allocation->record;
     const struct hs_site *site = &rb_hs_malloc_store.sites[record->site];
     uint32_t node = rb_hs_malloc_node(site->node);
     *copy = (struct hs_sampled){
@@ -533,10 +533,10 @@ copy_birth(const struct birth *birth, struct hs_sampled *copy)
         .listeners = record->sessions & HS_LISTENERS,
         .thread = record->thread,
         .labels = site->labels,
-        .size = birth->asked,
-        .slot_size = birth->size,
+        .size = allocation->asked,
+        .slot_size = allocation->size,
         .stack = hs_stack_number(node >= HS_NODE_RAW ? HS_NODE_EMPTY : node),
-        .gc_count = record->birth_gc,
+        .gc_count = record->allocation_gc,
     };
     struct hs_epoch *epoch = &rb_hs_malloc_store.epochs.list[record->epoch];
     memcpy(copy->interval, epoch->interval + HS_PROFILES, sizeof(copy->interval));
@@ -544,14 +544,14 @@ copy_birth(const struct birth *birth, struct hs_sampled *copy)
 }
 
 uint32_t
-rb_hs_malloc_take_births(struct hs_sampled *copies, uint32_t most)
+rb_hs_malloc_take_allocations(struct hs_sampled *copies, uint32_t most)
 {
     HS_CONTRACT(vm);
     rb_hs_malloc_lock();
-    uint32_t count = birth_count < most ? birth_count : most;
-    for (uint32_t i = 0; i < count; i++) copy_birth(&births[i], &copies[i]);
-    birth_count -= count;
-    if (birth_count) memmove(births, births + count, birth_count * sizeof(*births));
+    uint32_t count = allocation_count < most ? allocation_count : most;
+    for (uint32_t i = 0; i < count; i++) copy_allocation(&allocations[i], &copies[i]);
+    allocation_count -= count;
+    if (allocation_count) memmove(allocations, allocations + count, allocation_count * sizeof(*allocations));
     rb_hs_malloc_unlock();
     return count;
 }
@@ -572,7 +572,7 @@ rb_hs_malloc_forget_listeners(hs_session_set listeners)
 {
     rb_hs_malloc_lock();
     rb_hs_changes_forget(&rb_hs_malloc_store.changes, listeners);
-    for (uint32_t i = 0; i < birth_count; i++) births[i].record.sessions &= (hs_session_set)~listeners;
+    for (uint32_t i = 0; i < allocation_count; i++) allocations[i].record.sessions &= (hs_session_set)~listeners;
     rb_hs_malloc_unlock();
 }
 
@@ -631,7 +631,7 @@ rb_hs_malloc_copy(struct hs_malloc_copy *copy, int s)
             .size = block->size,
             .interval = rb_hs_malloc_store.epochs.list[block->record.epoch].interval[s],
             .stack = block->record.site,
-            .birth_gc = block->record.birth_gc,
+            .allocation_gc = block->record.allocation_gc,
             .thread = block->record.thread,
             .number = copy->block_count,
         };

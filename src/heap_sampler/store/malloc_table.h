@@ -35,7 +35,7 @@
 
 /* -- inside malloc -------------------------------------------------------------- */
 
-struct hs_malloc_birth {
+struct hs_malloc_allocation {
     uintptr_t address;
     uint64_t size;              /* bytes, of its size class */
     uint64_t asked;             /* bytes that the caller of malloc wanted */
@@ -52,9 +52,9 @@ struct hs_malloc_birth {
     void (*copy)(const void *stack, struct hs_raw_frame *frames, uint32_t depth);
 };
 /* Returns whether it is time to name the raw stacks. */
-bool rb_hs_malloc_born(const struct hs_malloc_birth *birth);
+bool rb_hs_malloc_on_allocation(const struct hs_malloc_allocation *allocation);
 /* The block at this address is freed, at this count of GCs. */
-void rb_hs_malloc_died(uintptr_t address, uint32_t gc);
+void rb_hs_malloc_on_free(uintptr_t address, uint32_t gc);
 
 /* -- the store ------------------------------------------------------------------- */
 
@@ -76,14 +76,14 @@ void rb_hs_malloc_seed(uint64_t seed);
 uint32_t rb_hs_malloc_next_raw(struct hs_raw_frame frames[HS_DEPTH_MAX], bool *truncated);
 /* The node of that stack. */
 void rb_hs_malloc_named(uint32_t node);
-/* Code has died or moved, or nodes have: stacks are not found by addresses any more. */
+/* Code was freed or has moved, or nodes have: stacks are not found by addresses any more. */
 void rb_hs_malloc_forget_addresses(void);
 
 /* -- listeners ([vm]): sampling/listeners.h -------------------------------------- */
 
 /* Allocations that listeners have not been called for, oldest first, at most so many; they are forgotten here. Stacks
  * have been named. */
-uint32_t rb_hs_malloc_take_births(struct hs_sampled *copies, uint32_t most);
+uint32_t rb_hs_malloc_take_allocations(struct hs_sampled *copies, uint32_t most);
 /* And what has become of them, which the caller frees. From here on another safe point will be asked for. */
 struct hs_changes rb_hs_malloc_take_changes(void);
 /* They are not called for what waits. */
@@ -107,7 +107,7 @@ void rb_hs_malloc_folded(bool renumbered);
 struct hs_malloc_block_copy {
     uintptr_t address;
     uint64_t size, interval;
-    uint32_t stack, birth_gc, thread;
+    uint32_t stack, allocation_gc, thread;
     uint32_t number;            /* its place when it was copied */
     size_t row;                 /* of the profile: which it was added to */
 };

@@ -40,7 +40,7 @@ extern struct hs_pages rb_hs_pages;
 struct hs_record *rb_hs_page_find(const struct rb_heap_sampler_page *page, unsigned slot);
 
 /* Room for one more record on a page, which gets a table if it has none; only the record's slot is set. The slot has no
- * record yet: what was there before was found dead. NULL: no memory. */
+ * record yet: what was there before was found to be garbage. NULL: no memory. */
 struct hs_record *rb_hs_page_add(struct rb_heap_sampler_page **owner, uintptr_t body,
                                  const uintptr_t *mark_bits, unsigned slot);
 

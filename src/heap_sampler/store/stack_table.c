@@ -403,7 +403,7 @@ void
 rb_hs_codes_check_living(bool (*alive)(uintptr_t address))
 {
     for (uint32_t i = 0; i < code_count; i++) {
-        HS_ASSERT(alive(codes[i].address), "code %u: %p is dead", i, (void *)codes[i].address);
+        HS_ASSERT(alive(codes[i].address), "code %u: %p was freed", i, (void *)codes[i].address);
     }
 }
 #endif

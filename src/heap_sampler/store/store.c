@@ -15,8 +15,8 @@ void
 rb_hs_totals_add(struct hs_totals *sum, const struct hs_totals *more)
 {
     rb_hs_estimate_add(&sum->alloc, &more->alloc);
-    rb_hs_estimate_add(&sum->dead, &more->dead);
-    sum->dead_gcs += more->dead_gcs;
+    rb_hs_estimate_add(&sum->freed, &more->freed);
+    sum->freed_gcs += more->freed_gcs;
 }
 
 /* -- intervals ------------------------------------------------------------------- */
@@ -229,7 +229,7 @@ estimate_of(const struct hs_store *store, const struct hs_record *record, int s)
 }
 
 void
-rb_hs_store_count_birth(struct hs_store *store, const struct hs_record *record)
+rb_hs_store_count_allocation(struct hs_store *store, const struct hs_record *record)
 {
     OWNED(store);
     store->epochs.list[record->epoch].records++;
@@ -248,17 +248,17 @@ rb_hs_store_count_birth(struct hs_store *store, const struct hs_record *record)
 }
 
 void
-rb_hs_store_count_death(struct hs_store *store, const struct hs_record *record, uint32_t gc)
+rb_hs_store_count_free(struct hs_store *store, const struct hs_record *record, uint32_t gc)
 {
-    double age = (double)(gc - record->birth_gc);
-    rb_hs_store_gone(store, record, HS_CHANGE_DIED, record->sessions);
+    double age = (double)(gc - record->allocation_gc);
+    rb_hs_store_gone(store, record, HS_CHANGE_FREED, record->sessions);
     for (int s = 0; s < HS_PROFILES && record->sessions >> s; s++) {
         if (!(record->sessions & (1u << s))) continue;
         struct hs_totals *totals = totals_of(store, &store->session[s], record->site);
         if (!totals) continue;
         struct hs_estimate one = estimate_of(store, record, s);
-        rb_hs_estimate_add(&totals->dead, &one);
-        totals->dead_gcs += one.objects * age;
+        rb_hs_estimate_add(&totals->freed, &one);
+        totals->freed_gcs += one.objects * age;
     }
 }
 

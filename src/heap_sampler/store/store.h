@@ -56,7 +56,7 @@ struct hs_record {
     hs_session_set sessions;    /* that keep this sample */
     uint32_t site;              /* where it was allocated */
     uint32_t epoch;             /* the intervals that its weights come from */
-    uint32_t birth_gc;          /* GC count when it was allocated */
+    uint32_t allocation_gc;     /* GC count when it was allocated */
     float longest;              /* interval at which it is a sample: store/epochs.h */
     uint32_t thread;            /* serial of the thread that allocated it; 0: none of Ruby's */
     uint64_t id;                /* its serial number in its store */
@@ -74,8 +74,8 @@ struct hs_site {
 
 /* What a session has seen of a site since it began. */
 struct hs_totals {
-    struct hs_estimate alloc, dead;
-    double dead_gcs;
+    struct hs_estimate alloc, freed;
+    double freed_gcs;
 };
 /* Adds one to the other. [any] */
 void rb_hs_totals_add(struct hs_totals *sum, const struct hs_totals *more);
@@ -144,9 +144,9 @@ bool rb_hs_store_sample(struct hs_store *store, struct hs_record *record, uint64
 /* At which intervals they keep it. false: no memory. */
 bool rb_hs_store_date(struct hs_store *store, struct hs_record *record, uint64_t drawn_at);
 /* It is in the index, with its site: sessions and the site count it. */
-void rb_hs_store_count_birth(struct hs_store *store, const struct hs_record *record);
+void rb_hs_store_count_allocation(struct hs_store *store, const struct hs_record *record);
 /* It was freed: the site counts that. The index then drops it. */
-void rb_hs_store_count_death(struct hs_store *store, const struct hs_record *record, uint32_t gc);
+void rb_hs_store_count_free(struct hs_store *store, const struct hs_record *record, uint32_t gc);
 /* The index drops it: sessions do not count it any more. */
 void rb_hs_store_count_off(struct hs_store *store, const struct hs_record *record);
 /* Report to listeners and tracers that these sessions do not follow it any more. */

@@ -130,9 +130,9 @@ typedef struct {
 
 /** What becomes of a sample. */
 typedef enum {
-    /** A mark of the GC has found it dead, or it was freed. */
-    RB_HEAP_SAMPLER_DIED = 0,
-    /** It is not followed any more, dead or alive: there were too many samples.
+    /** A mark of the GC has found it to be garbage, or it was freed. */
+    RB_HEAP_SAMPLER_FREED = 0,
+    /** It is not followed any more, live or not: there were too many samples.
      *  An `INTERVAL` that follows makes up for it.  (Without memory for an
      *  object's new place it comes alone.) */
     RB_HEAP_SAMPLER_FORGOTTEN = 1,

@@ -38,14 +38,14 @@ class GC::SampleProfile
     # GCs since it was allocated.
     attr_reader :age
     # The GC count when it was allocated.
-    attr_reader :birth_gc
+    attr_reader :allocation_gc
     # Serial of the thread that allocated it.
     attr_reader :thread
 
     def initialize(stacks, node, attributes) # :nodoc:
       @stacks = stacks
       @node = node
-      @id, @class_name, @type, @slot_size, @weight, @birth_gc, @age, @memsize, @young, @thread = attributes
+      @id, @class_name, @type, @slot_size, @weight, @allocation_gc, @age, @memsize, @young, @thread = attributes
     end
 
     # call-seq:
@@ -67,7 +67,7 @@ class GC::SampleProfile
     # call-seq:
     #   object -> object or nil
     #
-    # The object itself; nil if it has died, is internal to Ruby, or belongs to
+    # The object itself; nil if it was freed, is internal to Ruby, or belongs to
     # another Ractor.  Nothing is kept alive by a sample.
     def object
       GC::SampleProfile.object_of(@id)
@@ -78,7 +78,7 @@ class GC::SampleProfile
     #
     # All of it but the object, JSON-ready; the locations are texts.
     def to_h
-      {class: class_name, type: type, slot_size: slot_size, memsize: memsize, weight: weight, age: age, birth_gc: birth_gc, thread: thread,
+      {class: class_name, type: type, slot_size: slot_size, memsize: memsize, weight: weight, age: age, allocation_gc: allocation_gc, thread: thread,
        young: young?, locations: locations.map(&:to_s)}
     end
 

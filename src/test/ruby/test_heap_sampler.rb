@@ -566,7 +566,7 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
-  # Of 150,000 samples most have died or moved before their turn comes: one by one, each of them would go
+  # Of 150,000 samples most were freed or moved before their turn comes: one by one, each of them would go
   # through all records.
   def test_memsize_of_what_dies_or_moves_meanwhile
     assert_sampler(<<~'RUBY')

@@ -104,7 +104,7 @@ class TestHeapSamplerAuto < Test::Unit::TestCase
       end
       assert_operator interval, :<=, 64 * 1024
       assert_equal gcs, GC.count
-      # What is born from here on is drawn at it, in the lists of free slots that were installed before too.
+      # What is allocated from here on is drawn at it, in the lists of free slots that were installed before too.
       drawn_at = interval
       held = Array.new(100_000) { Gone.new }
       rows = GC.sample_profile.to_profile.rows.select { |row| row.class_name == "Gone" }

@@ -8,7 +8,7 @@ class TestHeapSamplerCheck < Test::Unit::TestCase
     omit "no check build" unless GC::SampleProfile.respond_to?(:check)
   end
 
-  # Records on many pages, of several types and stacks; some of them dead, some moved.
+  # Records on many pages, of several types and stacks; some of them freed, some moved.
   HEAP = <<~'RUBY'
     $keep = []
     add = ->(n) { $keep << "a" * n << [n] * n << { n => n } << Object.new }
@@ -85,7 +85,7 @@ class TestHeapSamplerCheck < Test::Unit::TestCase
     "frame" => /node \d+: frame \d+ of \d+/,
     "freed frame" => /\d+ frames, \d+ found by their texts/,
     "freed text" => /frame \d+: texts/,
-    "births" => /0 births, \d+ deaths, \d+ live/,
+    "allocations" => /0 allocations, \d+ frees, \d+ live/,
     "malloc" => /malloc stack \d+: node \d+ of \d+/,
   }.each do |what, message|
     define_method("test_a_wrong_#{what.tr(' ', '_')}_is_found") do

@@ -592,9 +592,9 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
       keys = ObjectSpace::WeakKeyMap.new
       keys[key] = 1
       assert_nil Edges.chain(keys, key)
-      dead = Array.new(100) { |n| Object.new.tap { |one| keys["a key that is not held #{n}"] = one } }
+      collected = Array.new(100) { |n| Object.new.tap { |one| keys["a key that is not held #{n}"] = one } }
       GC.start
-      assert_operator dead.count { |one| Edges.edge(keys, one)[0] == :data }, :>, 50, "values of dead keys"
+      assert_operator collected.count { |one| Edges.edge(keys, one)[0] == :data }, :>, 50, "values of collected keys"
     RUBY
   end
 

@@ -7,7 +7,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     assert_separately(["-W0", "--disable=gems", "--heap-sample=#{settings}"], script, timeout: timeout)
   end
 
-  def test_a_birth_has_its_time
+  def test_an_allocation_has_its_time
     assert_sampled(<<~'RUBY')
       class Marked; end
       truth = {}
@@ -23,8 +23,8 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       profile = GC.sample_profile.to_profile
       info, times = profile.info, profile.info.gc_times
       assert_equal [1, info.gc_count, info.gc_major], [times.first.gc, times.to_a.last.gc, times.to_a.last.majors]
-      births = profile.rows.select { |row| row.class_name == "Marked" && row.birth_gc }.map(&:birth_gc).uniq
-      known = births & truth.keys
+      allocations = profile.rows.select { |row| row.class_name == "Marked" && row.allocation_gc }.map(&:allocation_gc).uniq
+      known = allocations & truth.keys
       assert_operator known.size, :>=, 3
       known.each do |gc|
         earliest, latest = times.allocated_at(gc)
@@ -83,7 +83,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       end
       flunk "not within five minutes: #{infos.map { |info| [info.gc_major, info.forced.to_a] }}"
     end
-    # No GC comes by itself: none of these writes a single object that dies.
+    # No GC comes by itself: none of these writes a single object that is freed.
     def leak = ($leak ||= []) << Object.new
   RUBY
 

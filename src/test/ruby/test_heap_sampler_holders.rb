@@ -123,7 +123,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       unless GC::SampleProfile.stat[:malloc_missing].to_s.include?("without jemalloc")
         assert_include why.of("(malloc)").keys.map { |path| path[1] }, "STRINGS"
       end
-      assert_operator why.of("Leaf").sum { |path, space| path == ["(not reached)"] ? space : 0 }, :>, 40_000, "dead, and nobody has looked yet"
+      assert_operator why.of("Leaf").sum { |path, space| path == ["(not reached)"] ? space : 0 }, :>, 40_000, "garbage that no mark has found yet"
     RUBY
   end
 
@@ -305,8 +305,8 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
 
   def test_the_process_sees_no_child
     assert_why(<<~'RUBY')
-      died = 0
-      trap(:CHLD) { died += 1 }
+      ended = 0
+      trap(:CHLD) { ended += 1 }
       waiter = Thread.new { Thread.stop; Process.wait(-1) rescue $!.class }
       Thread.pass until waiter.stop?
       waiter.run
@@ -322,7 +322,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       assert_predicate detached, :alive?
       Process.kill(:KILL, detached.pid)
       assert_equal [detached.pid, []], [detached.value.pid, Process.waitall]
-      assert_equal 2, died
+      assert_equal 2, ended
       assert_equal fds, Dir.children("/proc/self/fd").size
       assert_empty Dir.glob("/proc/self/task/*/children").map { |file| File.read(file) }.join
     RUBY
@@ -519,7 +519,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
-  # The table of finalizers is a root, but an entry goes when its object has died. What refers to its object keeps that for ever.
+  # The table of finalizers is a root, but an entry goes when its object is freed. What refers to its object keeps that for ever.
   def test_what_a_finalizer_keeps_is_kept_by_its_object
     assert_why(<<~'RUBY')
       class Upload

@@ -161,11 +161,11 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
         GC.start
       end
       rows = GC.sample_profile.rows
-      births = lambda do |class_name, label|
+      allocations = lambda do |class_name, label|
         rows.sum { |row| row.class_name == class_name && row.stack.any? { |frame| frame.label == label } ? row.alloc.objects : 0 }.round
       end
-      assert_operator births["Leaf", "<main>"], :<, 35_000
-      assert_equal 400, births["Often", "Object#churn"]
+      assert_operator allocations["Leaf", "<main>"], :<, 35_000
+      assert_equal 400, allocations["Often", "Object#churn"]
     RUBY
   end
 

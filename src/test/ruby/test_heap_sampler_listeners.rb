@@ -13,13 +13,13 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
     class Leaf; end
     def leaves(count) = Array.new(count) { Leaf.new }
     def listen(at_once = nil, interval: 0, malloc: 0, follow: true, &act) = L.listen(interval, malloc, follow, at_once || act)
-    # Each birth that is followed still, at the interval that it counts at now, with its weight.
+    # Each allocation that is followed still, at the interval that it counts at now, with its weight.
     def alive(listener, memory = :slot)
-      held = L.births(listener).select { |birth| birth[:memory] == memory }.to_h { |birth| [birth[:id], birth[:interval]] }
-      sizes = L.births(listener).to_h { |birth| [birth[:id], birth[:slot_size]] }
+      held = L.allocations(listener).select { |allocation| allocation[:memory] == memory }.to_h { |allocation| [allocation[:id], allocation[:interval]] }
+      sizes = L.allocations(listener).to_h { |allocation| [allocation[:id], allocation[:slot_size]] }
       L.changes(listener).each do |kind, of, id, value|
         next if of != memory
-        held.delete(id) if kind == :died || kind == :forgotten
+        held.delete(id) if kind == :freed || kind == :forgotten
         held.transform_values! { |interval| [interval, value].max } if kind == :interval
       end
       held.to_h { |id, interval| [id, [sizes[id], L.weight(sizes[id], interval)]] }
@@ -41,17 +41,17 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
     assert_listeners(<<~'RUBY', args: ["--heap-sample=interval=16k,malloc=off,output=none,seed=3"])
       listeners = [512, 4096, 65_536].to_h { |interval| [interval, listen(interval: interval, follow: interval != 4096)] }
       kept = leaves(300_000)
-      births = listeners.transform_values { |listener| L.births(listener).select { |birth| birth[:leaf] } }
+      allocations = listeners.transform_values { |listener| L.allocations(listener).select { |allocation| allocation[:leaf] } }
       listeners.each_value { |listener| L.unlisten(listener) }
-      births.each do |interval, list|
-        assert_estimate 300_000 * 40, list.map { |birth| birth.values_at(:slot_size, :weight) }, "listener at #{interval}"
+      allocations.each do |interval, list|
+        assert_estimate 300_000 * 40, list.map { |allocation| allocation.values_at(:slot_size, :weight) }, "listener at #{interval}"
         expected = 300_000 * (1 - Math.exp(-40.0 / interval))
         assert_in_delta expected, list.size, 6 * Math.sqrt(expected)
-        assert_equal [interval], list.map { |birth| birth[:interval] }.uniq
-        assert_equal list.size, list.map { |birth| birth[:id] }.uniq.size
+        assert_equal [interval], list.map { |allocation| allocation[:interval] }.uniq
+        assert_equal list.size, list.map { |allocation| allocation[:id] }.uniq.size
       end
       # A sample of a long interval is one of each shorter one.
-      ids = births.values.map { |list| list.map { |birth| birth[:id] } }
+      ids = allocations.values.map { |list| list.map { |allocation| allocation[:id] } }
       assert_empty ids[2] - ids[1]
       assert_empty ids[1] - ids[0]
       rows = GC.sample_profile.rows.select { |row| row.class_name == "Leaf" }
@@ -60,30 +60,30 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
     RUBY
   end
 
-  def test_a_birth_says_what_where_and_when
+  def test_an_allocation_says_what_where_and_when
     assert_listeners(<<~'RUBY')
       listener = listen(interval: 1, follow: false)
       thread = Thread.new { @leaf = Leaf.new; @line = __LINE__ }
       thread.join
       @embedded = Array.new(4)
       L.unlisten(listener)
-      birth = L.births(listener).find { |one| one[:leaf] }
-      assert_equal [40, 1, :slot], birth.values_at(:slot_size, :interval, :memory)
-      assert_in_delta 1, birth[:weight], 1e-9
-      assert_in_delta 40, birth[:weight_bytes], 1e-6
-      assert_equal 1, birth[:type]          # T_OBJECT
-      assert_equal 0, birth[:labels]
-      assert_equal GC.count, birth[:gc_count]
-      assert_operator birth[:thread], :>, 1
-      frames = L.frames(birth[:stack])
+      allocation = L.allocations(listener).find { |one| one[:leaf] }
+      assert_equal [40, 1, :slot], allocation.values_at(:slot_size, :interval, :memory)
+      assert_in_delta 1, allocation[:weight], 1e-9
+      assert_in_delta 40, allocation[:weight_bytes], 1e-6
+      assert_equal 1, allocation[:type]     # T_OBJECT
+      assert_equal 0, allocation[:labels]
+      assert_equal GC.count, allocation[:gc_count]
+      assert_operator allocation[:thread], :>, 1
+      frames = L.frames(allocation[:stack])
       assert_match(/Class#new/, frames[0])
       assert_include frames.join("\n"), "#{__FILE__}:#{@line}:in 'block in <main>'"
       assert_equal [], L.frames(0)
-      assert_equal [], L.frames(birth[:stack] + (1 << 40))
+      assert_equal [], L.frames(allocation[:stack] + (1 << 40))
     RUBY
   end
 
-  def test_a_birth_says_what_was_asked_for_and_what_it_takes
+  def test_an_allocation_says_what_was_asked_for_and_what_it_takes
     assert_listeners(<<~'RUBY', args: ["--heap-sample=off,malloc=standby"])
       class Three; def initialize = (@a = @b = @c = 1); end
       class Nine; def initialize = (@a = @b = @c = @d = @e = @f = @g = @h = @i = 1); end
@@ -93,7 +93,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       sizes = lambda do |&make|
         before = L.counts(listener)[0]
         made = Array.new(3) { make.call }
-        L.births(listener).drop(before).select { |birth| birth[:memory] == :slot }.map { |birth| birth.values_at(:size, :slot_size) }.tally.select { |_, count| count >= 3 }.keys
+        L.allocations(listener).drop(before).select { |allocation| allocation[:memory] == :slot }.map { |allocation| allocation.values_at(:size, :slot_size) }.tally.select { |_, count| count >= 3 }.keys
       end
       word = L.word
       assert_include sizes.call { Three.new }, [16 + 3 * word, 40]
@@ -105,7 +105,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       before = L.counts(listener)[0]
       strings = Array.new(100) { "y" * 20_000 }
       L.flush
-      asked = L.births(listener).drop(before).select { |birth| birth[:memory] == :malloc && birth[:slot_size] == 20_480 }.map { |birth| birth[:size] }
+      asked = L.allocations(listener).drop(before).select { |allocation| allocation[:memory] == :malloc && allocation[:slot_size] == 20_480 }.map { |allocation| allocation[:size] }
       assert_equal [20_001], asked.uniq
       assert_equal 100, asked.size
     RUBY
@@ -150,14 +150,14 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       listener = listen(interval: 1)
       @kept = leaves(1000)
       leaves(500)
-      stopped = L.births(listener).size
+      stopped = L.allocations(listener).size
       GC.start
       L.flush
-      dead = L.changes(listener).select { |kind,| kind == :died }.map { |_, _, id| id }
-      assert_equal dead.uniq, dead
-      leaves = L.births(listener).select { |birth| birth[:leaf] }.map { |birth| birth[:id] }
-      assert_include 1000..1002, (leaves - dead).size           # the machine stack may hold a last one
-      assert_empty dead - L.births(listener).map { |birth| birth[:id] }
+      freed = L.changes(listener).select { |kind,| kind == :freed }.map { |_, _, id| id }
+      assert_equal freed.uniq, freed
+      leaves = L.allocations(listener).select { |allocation| allocation[:leaf] }.map { |allocation| allocation[:id] }
+      assert_include 1000..1002, (leaves - freed).size          # the machine stack may hold a last one
+      assert_empty freed - L.allocations(listener).map { |allocation| allocation[:id] }
       L.unlisten(listener)
       @kept = nil
       count = L.changes(listener).size
@@ -178,7 +178,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       kept = kept.each_slice(10).map(&:first)          # nine of ten slots get free
       4.times { GC.start }
       L.flush
-      ids = L.births(listener).select { |birth| birth[:leaf] }.map { |birth| birth[:id] }
+      ids = L.allocations(listener).select { |allocation| allocation[:leaf] }.map { |allocation| allocation[:id] }
       GC.compact               # the class may move, too
       L.flush
       moved = L.changes(listener).select { |kind, _, id| kind == :moved && ids.include?(id) }
@@ -196,13 +196,13 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       leaves(10)
       kept = GC::SampleProfile.with_labels(controller: "orders", action: "show") { [leaves(100), Array.new(50) { "x" * 9000 }] }
       L.flush
-      births = L.births(listener)
-      of = ->(memory) { births.select { |birth| birth[:memory] == memory }.group_by { |birth| birth[:label_text] } }
-      slots = of[:slot].transform_values { |some| some.count { |birth| birth[:leaf] } }
+      allocations = L.allocations(listener)
+      of = ->(memory) { allocations.select { |allocation| allocation[:memory] == memory }.group_by { |allocation| allocation[:label_text] } }
+      slots = of[:slot].transform_values { |some| some.count { |allocation| allocation[:leaf] } }
       assert_equal [10, 100], slots.values_at("", "action=show\ncontroller=orders")
-      assert_equal 2, births.map { |birth| birth[:labels] }.uniq.size
+      assert_equal 2, allocations.map { |allocation| allocation[:labels] }.uniq.size
       exit unless with_malloc
-      blocks = of[:malloc]["action=show\ncontroller=orders"].sum { |birth| birth[:weight_bytes] }
+      blocks = of[:malloc]["action=show\ncontroller=orders"].sum { |allocation| allocation[:weight_bytes] }
       assert_in_delta 50 * 9000, blocks, 200_000
     RUBY
   end
@@ -211,7 +211,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
     assert_listeners(<<~'RUBY')
       listener = listen(interval: 1, follow: false)
       kept = leaves(10_000)
-      assert_operator L.births(listener).size, :>, 10_000
+      assert_operator L.allocations(listener).size, :>, 10_000
       assert_equal 0, GC::SampleProfile.stat[:live_samples]
       L.unlisten(listener)
     RUBY
@@ -228,12 +228,12 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       interval = changes.select { |kind,| kind == :interval }.map(&:last).max
       assert_equal interval, L.interval(listener, false)
       assert_operator interval, :>, 400
-      leaves = L.births(listener).select { |birth| birth[:leaf] }.map { |birth| birth[:id] }
+      leaves = L.allocations(listener).select { |allocation| allocation[:leaf] }.map { |allocation| allocation[:id] }
       living = alive(listener).slice(*leaves).values
       assert_operator living.size, :<=, 5000
       assert_estimate 300_000 * 40, living, "alive"
-      # Births stay what they were: they count what was allocated.
-      assert_estimate 300_000 * 40, L.births(listener).select { |birth| birth[:leaf] }.map { |birth| birth.values_at(:slot_size, :weight) }, "births"
+      # Allocations stay what they were: they count what was allocated.
+      assert_estimate 300_000 * 40, L.allocations(listener).select { |allocation| allocation[:leaf] }.map { |allocation| allocation.values_at(:slot_size, :weight) }, "allocations"
       assert_equal 0, L.missed
     RUBY
   end
@@ -244,17 +244,17 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       listener = listen(:allocate, interval: 1, follow: false)
       kept = leaves(1000)
       L.unlisten(listener)
-      births = L.births(other)
+      allocations = L.allocations(other)
       L.unlisten(other)
       assert_operator L.done(listener), :>=, 1000
-      assert_operator births.size, :<, 1500, "five strings, an array and a hash for each of 1000"
+      assert_operator allocations.size, :<, 1500, "five strings, an array and a hash for each of 1000"
       # Nor what is allocated in a batch.
       listener = listen(interval: 1) { Array.new(1000) { "in a call" } }
       leaves(1000)
       GC.start
       L.flush
       assert_operator L.calls(listener), :>, 1000
-      assert_operator L.births(listener).size, :<, 2000
+      assert_operator L.allocations(listener).size, :<, 2000
     RUBY
   end
 
@@ -406,8 +406,8 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       L.act(a, :unlisten)
       leaves(100)
       assert_equal 1, L.done(a)
-      assert_operator L.births(b).count { |birth| birth[:leaf] }, :<=, 1
-      assert_operator L.births(c).size, :>=, 100
+      assert_operator L.allocations(b).count { |allocation| allocation[:leaf] }, :<=, 1
+      assert_operator L.allocations(c).size, :>=, 100
       assert_equal false, L.unlisten(a)
       assert_equal false, L.unlisten(b)
       assert_equal 1, GC::SampleProfile.stat[:listeners]
@@ -419,7 +419,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       leaves(2000)
       3.times { GC.start; L.flush }
       assert_instance_of Integer, e
-      known = L.births(e).map { |birth| birth[:id] }
+      known = L.allocations(e).map { |allocation| allocation[:id] }
       assert_empty L.changes(e).select { |_, _, id| id != 0 && !known.include?(id) }
       L.unlisten(c)
       L.unlisten(e)
@@ -472,18 +472,18 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
     assert_listeners(<<~'RUBY')
       listener = listen(interval: 1)
       kept = leaves(1000)
-      before = L.births(listener).size
+      before = L.allocations(listener).size
       pid = fork do
-        seen = L.births(listener).size
+        seen = L.allocations(listener).size
         more = leaves(500)
-        born = L.births(listener).drop(seen).count { |birth| birth[:leaf] }
-        ids = L.births(listener).map { |birth| birth[:id] }
+        allocated = L.allocations(listener).drop(seen).count { |allocation| allocation[:leaf] }
+        ids = L.allocations(listener).map { |allocation| allocation[:id] }
         kept = more = nil
         GC.start
         L.flush
-        dead = L.changes(listener).count { |kind,| kind == :died }
+        freed = L.changes(listener).count { |kind,| kind == :freed }
         L.unlisten(listener)
-        exit!(born == 500 && ids.uniq == ids && dead > 1000 && GC::SampleProfile.stat[:listeners] == 0 ? 0 : 1)
+        exit!(allocated == 500 && ids.uniq == ids && freed > 1000 && GC::SampleProfile.stat[:listeners] == 0 ? 0 : 1)
       end
       assert_equal 0, Process.wait2(pid)[1].exitstatus
       L.unlisten(listener)
@@ -514,7 +514,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       L.flush
       samples, objects, = L.sums(listener, false)
       assert_operator objects, :>, 70_000
-      assert_estimate 20_000 * 40, L.births(listener).select { |birth| birth[:leaf] }.map { |birth| birth.values_at(:slot_size, :weight) }, "beside Ractors"
+      assert_estimate 20_000 * 40, L.allocations(listener).select { |allocation| allocation[:leaf] }.map { |allocation| allocation.values_at(:slot_size, :weight) }, "beside Ractors"
       L.unlisten(listener)
       listener = listen(:allocate, interval: 1)
       begin
@@ -535,25 +535,25 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       def strings = Array.new(3000) { "x" * 20_000 }; LINE = __LINE__
       kept = strings
       L.flush
-      mine = L.births(listener).select { |birth| birth[:slot_size] == 20_480 }
-      assert_estimate 3000 * 20_480, mine.map { |birth| birth.values_at(:slot_size, :weight) }, "malloc"
-      assert_equal [[:malloc, 0, 4096]], mine.map { |birth| birth.values_at(:memory, :type, :interval) }.uniq
+      mine = L.allocations(listener).select { |allocation| allocation[:slot_size] == 20_480 }
+      assert_estimate 3000 * 20_480, mine.map { |allocation| allocation.values_at(:slot_size, :weight) }, "malloc"
+      assert_equal [[:malloc, 0, 4096]], mine.map { |allocation| allocation.values_at(:memory, :type, :interval) }.uniq
       assert_include L.frames(mine[0][:stack]).join("\n"), "#{__FILE__}:#{LINE}:in 'Object#strings'"
-      assert_equal [true], L.births(listener).map { |birth| birth[:id].odd? }.uniq
+      assert_equal [true], L.allocations(listener).map { |allocation| allocation[:id].odd? }.uniq
       kept = nil
       GC.start
       GC.start
       L.flush
-      dead = L.changes(listener).select { |kind, of,| kind == :died && of == :malloc }.map { |_, _, id| id }
-      assert_equal dead.uniq, dead
-      assert_empty dead - L.births(listener).map { |birth| birth[:id] }
-      assert_operator (mine.map { |birth| birth[:id] } - dead).size, :<, mine.size / 100 + 10
+      freed = L.changes(listener).select { |kind, of,| kind == :freed && of == :malloc }.map { |_, _, id| id }
+      assert_equal freed.uniq, freed
+      assert_empty freed - L.allocations(listener).map { |allocation| allocation[:id] }
+      assert_operator (mine.map { |allocation| allocation[:id] } - freed).size, :<, mine.size / 100 + 10
       # Both at once, from many threads, and blocks that live for a moment.
       both = listen(interval: 4096, malloc: 8192)
       Array.new(4) { Thread.new { 2000.times { "y" * 30_000 } } }.each(&:join)
       L.flush
-      of_malloc, of_slots = L.births(both).partition { |birth| birth[:memory] == :malloc }
-      assert_estimate 8000 * 32_768, of_malloc.select { |birth| birth[:slot_size] == 32_768 }.map { |birth| birth.values_at(:slot_size, :weight) }, "threads"
+      of_malloc, of_slots = L.allocations(both).partition { |allocation| allocation[:memory] == :malloc }
+      assert_estimate 8000 * 32_768, of_malloc.select { |allocation| allocation[:slot_size] == 32_768 }.map { |allocation| allocation.values_at(:slot_size, :weight) }, "threads"
       assert_operator of_slots.size, :>, 10
       assert_equal 0, L.missed
       L.unlisten(both)
@@ -567,7 +567,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       listener = listen(interval: 1, malloc: 1024)
       "x" * 100_000
       assert_equal [1, 0], [L.interval(listener, false), L.interval(listener, true)]
-      assert_equal [:slot], L.births(listener).map { |birth| birth[:memory] }.uniq
+      assert_equal [:slot], L.allocations(listener).map { |allocation| allocation[:memory] }.uniq
     RUBY
   end
 
@@ -576,16 +576,16 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       assert_equal true, L.tracepoint_interval(400)
       number, point = L.tracepoint(nil)
       leaves(1000)
-      assert_empty L.births(number)
+      assert_empty L.allocations(number)
       point.enable
       assert_equal 1, GC::SampleProfile.stat[:listeners]
       kept = leaves(100_000)
       point.disable
       assert_equal 0, GC::SampleProfile.stat[:listeners]
-      births = L.births(number).select { |birth| birth[:leaf] }
-      assert_estimate 100_000 * 40, births.map { |birth| birth.values_at(:slot_size, :weight) }, "trace point"
+      allocations = L.allocations(number).select { |allocation| allocation[:leaf] }
+      assert_estimate 100_000 * 40, allocations.map { |allocation| allocation.values_at(:slot_size, :weight) }, "trace point"
       leaves(1000)
-      assert_equal births.size, L.births(number).count { |birth| birth[:leaf] }
+      assert_equal allocations.size, L.allocations(number).count { |allocation| allocation[:leaf] }
       assert_equal false, L.tracepoint_interval(0)
       # One that raises, beside one that does not, and one of another event.
       assert_equal true, L.tracepoint_interval(1)
@@ -598,7 +598,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       leaves(100)
       good.disable
       assert_operator L.calls(raises), :>=, 100
-      assert_operator L.births(hears).size, :>=, 100
+      assert_operator L.allocations(hears).size, :>=, 100
       lines = 0
       TracePoint.new(:line) { lines += 1 }.enable { leaves(1)
         leaves(1) }

@@ -19,7 +19,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
     STRING = /\A(rb_)?str_/
     STRING_GROWS = /\Astr_buf_cat/
     ARRAY = /\A(rb_)?ary_/
-    # born, dead and alive
+    # allocated, freed and alive
     def objects(method, by = STRING, rows = malloc_rows)
       rows = rows_of(method, by, rows)
       [rows.sum { |row| row.alloc.objects }, rows.sum { |row| row.freed.objects }, rows.sum { |row| row.inuse.objects }].map(&:round)
@@ -28,8 +28,8 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       rows = rows_of(method, by, rows)
       [rows.sum { |row| row.alloc.space }, rows.sum { |row| row.freed.space }, rows.sum { |row| row.inuse.space }].map(&:round)
     end
-    # The sum of what was born there against the truth: six standard deviations of what the profile says of itself.
-    def assert_births(truth, method, rows = malloc_rows, by = STRING)
+    # The sum of what was allocated there against the truth: six standard deviations of what the profile says of itself.
+    def assert_allocations(truth, method, rows = malloc_rows, by = STRING)
       rows = rows_of(method, by, rows)
       sum = rows.sum { |row| row.alloc.space }
       error = 6 * Math.sqrt(rows.sum { |row| row.alloc.variance })
@@ -54,7 +54,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
                       timeout: timeout, **options)
   end
 
-  def test_births_and_deaths
+  def test_allocations_and_frees
     assert_malloc(<<~'RUBY')
       kept = make(100)
       dropped = make(50)
@@ -66,7 +66,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       60.times { kept.pop }
       GC.start
       assert_include 108..110, objects(:make)[1]        # a reference may be left on the stack
-      assert_equal 150, objects(:make).then { |_born, dead, alive| dead + alive }
+      assert_equal 150, objects(:make).then { |_allocated, freed, alive| freed + alive }
     RUBY
   end
 
@@ -81,27 +81,27 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       text, list = +"", []
       grow(text)
       rows = malloc_rows                # each reading is sampled, too: as few as can be
-      born, dead, alive = objects(:grow, STRING_GROWS, rows)
-      assert_equal [1, born - 1], [alive, dead]
-      assert_operator born, :>, 5
+      allocated, freed, alive = objects(:grow, STRING_GROWS, rows)
+      assert_equal [1, allocated - 1], [alive, freed]
+      assert_operator allocated, :>, 5
       assert_include 3_000_000..6_200_000, bytes(:grow, STRING_GROWS, rows)[2]
       push(list)
       text.clear
       rows = malloc_rows
-      born, dead, alive = objects(:push, ARRAY, rows)
-      assert_equal [1, born - 1], [alive, dead]
+      allocated, freed, alive = objects(:push, ARRAY, rows)
+      assert_equal [1, allocated - 1], [alive, freed]
       assert_include 1_600_000..3_300_000, bytes(:push, ARRAY, rows)[2]
-      born, dead, alive = objects(:grow, STRING_GROWS, rows)
-      assert_equal [born, 0], [dead, alive]
-      born, dead, = bytes(:grow, STRING_GROWS, rows)
-      assert_equal born, dead
+      allocated, freed, alive = objects(:grow, STRING_GROWS, rows)
+      assert_equal [allocated, 0], [freed, alive]
+      allocated, freed, = bytes(:grow, STRING_GROWS, rows)
+      assert_equal allocated, freed
       text = "x" * 3_000_000
       text.replace("short")
-      # All that is known adds up: what was born and has not died is alive, to the byte.
+      # All that is known adds up: what was allocated and not freed is live, to the byte.
       rows = malloc_rows
       [[:objects, 1], [:space, 1 << 10]].each do |figure, delta|
-        born, dead, alive = %i[alloc freed inuse].map { |kind| rows.sum { |row| row.public_send(kind).public_send(figure) } }
-        assert_in_delta born - dead, alive, delta, figure.to_s
+        allocated, freed, alive = %i[alloc freed inuse].map { |kind| rows.sum { |row| row.public_send(kind).public_send(figure) } }
+        assert_in_delta allocated - freed, alive, delta, figure.to_s
       end
       assert_equal 0, stat(:malloc_samples_dropped)
     RUBY
@@ -116,14 +116,14 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       ages[3].each(&:clear)
       rows = rows_of(:make, STRING, malloc_rows)
       assert_equal 70, rows.sum { |row| row.freed.objects }.round
-      assert_in_delta 3 * 40, rows.sum { |row| row[:dead_gcs] }, 0.01
+      assert_in_delta 3 * 40, rows.sum { |row| row[:freed_gcs] }, 0.01
       before = GC.count
       old = make(10)
       GC.start
       young = make(20)
       rows = rows_of(:make, STRING, malloc_rows).select { |row| row.inuse.objects.positive? }
       assert_equal({ before => 10, before + 1 => 20 },
-                   rows.group_by(&:birth_gc).transform_values { |list| list.sum { |row| row.inuse.objects }.round })
+                   rows.group_by(&:allocation_gc).transform_values { |list| list.sum { |row| row.inuse.objects }.round })
     RUBY
   end
 
@@ -138,9 +138,9 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       assert_equal [600, 600, 0], objects(:make)
       kept = Thread.new { make(20) }.value
       assert_equal [620, 600, 20], objects(:make)
-      born_on = rows_of(:make, STRING, malloc_rows).select { |row| row.inuse.objects.positive? }.map(&:thread).uniq
-      assert_equal 1, born_on.size
-      assert_operator born_on[0], :>, 1
+      threads = rows_of(:make, STRING, malloc_rows).select { |row| row.inuse.objects.positive? }.map(&:thread).uniq
+      assert_equal 1, threads.size
+      assert_operator threads[0], :>, 1
     RUBY
   end
 
@@ -182,7 +182,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       turned += 600
       check.call("first")
       changes = {
-        "methods die" => -> { 20.times { |i| eval("def gone#{i} = Array.new(50) { 'y' * 3000 }; gone#{i}; Object.send(:remove_method, :gone#{i})") } },
+        "methods are removed" => -> { 20.times { |i| eval("def gone#{i} = Array.new(50) { 'y' * 3000 }; gone#{i}; Object.send(:remove_method, :gone#{i})") } },
         "a file is loaded" => lambda do
           Tempfile.create(["lazy", ".rb"]) do |file|
             file.write("module LazyPart\n" + (0..60).map { |i| "  LIST#{i} = Array.new(100) { 'y' * 3000 }\n" }.join + "end\n")
@@ -191,7 +191,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
           end
         end,
         "all moves" => -> { GC.respond_to?(:compact) && GC.compact },
-        "ISeqs die" => -> { 300.times { |i| eval("proc { 'z' * 700 }").call } },
+        "ISeqs are freed" => -> { 300.times { |i| eval("proc { 'z' * 700 }").call } },
       }
       require "tempfile"
       changes.each do |what, change|
@@ -213,7 +213,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       make(50).each(&:clear)
       GC::SampleProfile.start
       assert_equal [0, 0, 0], objects(:make)
-      kept.each(&:clear)                        # born before: no death is told
+      kept.each(&:clear)                        # allocated before: no free is reported
       later = make(7)
       assert_equal [7, 0, 7], objects(:make)
     RUBY
@@ -231,7 +231,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       profile = GC.sample_profile(interval: 1) { kept = make(1, 1000) }
       assert_equal [1, 0, 1], objects(:make, STRING, malloc_rows(profile))
       assert_equal [1024, 0, 1024], bytes(:make, STRING, malloc_rows(profile))
-      # what was born before it is none of its, dead or alive
+      # what was allocated before it is none of its, freed or live
       before = make(10)
       profile = GC.sample_profile(interval: 1024) { before.each(&:clear); kept = make(3) }
       assert_equal [3, 0, 3], objects(:make, STRING, malloc_rows(profile))
@@ -266,12 +266,12 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
         inner = GC.sample_profile(interval: 500) { inside(4000) }
         make(500, 20_000).each(&:clear)
       end
-      assert_births(4000 * 3072, :inside, malloc_rows(inner)).then { |samples| assert_operator samples, :>, 3900 }
+      assert_allocations(4000 * 3072, :inside, malloc_rows(inner)).then { |samples| assert_operator samples, :>, 3900 }
       assert_equal 0, objects(:make, STRING, malloc_rows(inner))[0]
-      assert_births(4000 * 3072, :inside, malloc_rows(outer)).then { |samples| assert_include 450..700, samples }
-      assert_births(1000 * 20_480, :make, malloc_rows(outer))
-      assert_births(4000 * 3072, :inside).then { |samples| assert_include 60..190, samples }
-      assert_births(1000 * 20_480, :make)
+      assert_allocations(4000 * 3072, :inside, malloc_rows(outer)).then { |samples| assert_include 450..700, samples }
+      assert_allocations(1000 * 20_480, :make, malloc_rows(outer))
+      assert_allocations(4000 * 3072, :inside).then { |samples| assert_include 60..190, samples }
+      assert_allocations(1000 * 20_480, :make)
       assert_equal [20_000, 500, 100_000], [outer, inner, GC.sample_profile].map { |profile| profile.to_profile.info.malloc_interval }
     RUBY
   end
@@ -283,7 +283,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
     [3000, 50_000, 100_000, 196_608].each do |interval|
       assert_malloc(<<~RUBY, "malloc=#{interval}")
         40.times { make(250, 10_000).each(&:clear) }            # 10,240 bytes
-        samples = assert_births(10_000 * 10_240, :make)
+        samples = assert_allocations(10_000 * 10_240, :make)
         expected = 10_000 * (1 - Math.exp(-10_240.0 / #{interval}))
         assert_in_delta expected, samples, 6 * Math.sqrt(expected)
         assert_equal #{interval}, stat(:malloc_interval)
@@ -304,12 +304,12 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
         # of one block: known, as few or none of them may be samples
         variance += 6144**2 * (1 / (1 - Math.exp(-6144.0 / interval)) - 1)
         rows = rows_of(:make, STRING, malloc_rows)
-        alive, dead = rows.sum { |row| row.inuse.space }, rows.sum { |row| row.freed.space }
+        alive, freed = rows.sum { |row| row.inuse.space }, rows.sum { |row| row.freed.space }
         # Seven standard deviations, since of those alive three samples or so are expected at the longest: eleven too many
         # are as rare as six deviations elsewhere.
         assert_in_delta truth, rows.sum { |row| row.alloc.space }, 7 * Math.sqrt(2500 * variance)
         assert_in_delta kept.sum(&:size) * 6144, alive, 7 * Math.sqrt(500 * variance)
-        assert_in_delta rows.sum { |row| row.alloc.space }, alive + dead, truth * 1e-6 + 1
+        assert_in_delta rows.sum { |row| row.alloc.space }, alive + freed, truth * 1e-6 + 1
       end
     RUBY
   end
@@ -335,7 +335,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
         end
         200.times { go << true }
         kept = threads.map(&:value)
-        assert_births(200 * 80 * 3072, :work)
+        assert_allocations(200 * 80 * 3072, :work)
       RUBY
     end
   end
@@ -355,7 +355,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       end
       stop = true
       threads.each(&:join)
-      assert_births(kept.size * 20 * 3072, :work)
+      assert_allocations(kept.size * 20 * 3072, :work)
     RUBY
   end
 
@@ -389,7 +389,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       assert_operator row.alloc.space, :>, 20 << 20
       assert_equal [0, 0, 0], [row.inuse, row.alloc, row.freed].map(&:variance)
       assert_in_delta row.alloc.space - row.inuse.space, row.freed.space, 1
-      # and no stack but that has a frame of it; a sweep that frees dead code does not compile
+      # and no stack but that has a frame of it; a sweep that frees code does not compile
       others = malloc_rows.flat_map { |row| row.stack.map(&:label) }.grep(/yjit::(codegen|core|backend)/).grep_v(/::(free_block|remove_from_graph)/)
       assert_empty others
     RUBY
@@ -441,14 +441,14 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
       GC.sample_profile
       rows = malloc_rows
       assert_operator stat(:malloc_stacks), :<, 12_000
-      # 100,000 blocks were born and have died, whatever is left of where: the code's own are more.
-      dead = rows.sum { |row| row.freed.space }
-      assert_operator dead, :>, 100_000 * 20_480
+      # 100,000 blocks were allocated and freed, whatever is left of where: the code's own are more.
+      freed = rows.sum { |row| row.freed.space }
+      assert_operator freed, :>, 100_000 * 20_480
       # A line that allocates again and again is known by name, however many came in between: but for a sample that met a
       # moment without room for its frames.
-      births, deaths, living = objects(:make)
-      assert_include 490..500, births
-      assert_equal [births, 0], [deaths, living]
+      allocations, frees, living = objects(:make)
+      assert_include 490..500, allocations
+      assert_equal [allocations, 0], [frees, living]
     RUBY
   end
 end

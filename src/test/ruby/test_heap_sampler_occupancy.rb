@@ -9,11 +9,11 @@ class TestHeapSamplerOccupancy < Test::Unit::TestCase
     require "json"
     C = GC::SampleProfile.raw_columns
     LINE = __LINE__ + 1
-    def born(count) = Array.new(count) { Object.new }
+    def allocated(count) = Array.new(count) { Object.new }
     def page_of(object) = Kernel.instance_method(:to_s).bind_call(object)[/0x\h+/].hex >> 16
     def one_a_page(count)
       seen = {}
-      born(count).select { |object| page = page_of(object); !seen[page] && seen[page] = true }
+      allocated(count).select { |object| page = page_of(object); !seen[page] && seen[page] = true }
     end
     def clean = 50.times { [].push(*1..40).sum }        # nothing old on the machine stack
     def profile = GC.sample_profile.raw
@@ -52,17 +52,17 @@ class TestHeapSamplerOccupancy < Test::Unit::TestCase
       def other(count) = Array.new(count) { Object.new }
       kept = []
       # In a thread that has ended: the machine stack may refer to the last of the arrays.
-      Thread.new { 300.times { |i| kept << born(1) << other(3); born(400) } }.join
+      Thread.new { 300.times { |i| kept << allocated(1) << other(3); allocated(400) } }.join
       clean
       3.times { GC.start }
       raw = profile
       shares = raw[:rows].select { |row| row[C[:holds_free]] > 0 }.group_by { |row| raw[:frames][raw[:nodes][row[C[:stack]] * 2 + 1] * 5 + 3] }
       ours, others = [LINE, OTHER].map { |line| shares[line].select { |row| raw[:texts][row[C[:class]]] == "Object" } }
-      # By birth: three neighbours that are alone on the last page of a GC hold all of it.
+      # By the GC of allocation: three neighbours that are alone on the last page of a GC hold all of it.
       each = [ours, others].map do |rows|
-        rows.group_by { |row| row[C[:birth_gc]] }.transform_values { |same| sum(raw, :holds_free, same) / sum(raw, :inuse_objects, same) }
+        rows.group_by { |row| row[C[:allocation_gc]] }.transform_values { |same| sum(raw, :holds_free, same) / sum(raw, :inuse_objects, same) }
       end
-      ratios = each[0].filter_map { |birth, share| each[1][birth] / share if each[1][birth] }.sort
+      ratios = each[0].filter_map { |gc, share| each[1][gc] / share if each[1][gc] }.sort
       assert_operator ratios.size, :>, 10
       assert_in_delta 1, ratios[ratios.size / 2], 0.1
       assert_operator sum(raw, :inuse_objects, others), :>, 2 * sum(raw, :inuse_objects, ours)
@@ -71,7 +71,7 @@ class TestHeapSamplerOccupancy < Test::Unit::TestCase
 
   def test_what_fills_free_slots_holds_none
     assert_planted(<<~'RUBY')
-      kept = born(100_000)
+      kept = allocated(100_000)
       clean
       3.times { GC.start }
       raw = profile
@@ -175,7 +175,7 @@ class TestHeapSamplerOccupancy < Test::Unit::TestCase
   def test_what_a_child_writes_to_is_not_shared_any_more
     assert_forked(<<~'RUBY')
       quiet = Array.new(40_000) { Object.new }
-      kept = born(40_000)
+      kept = allocated(40_000)
       clean
       3.times { GC.start }
       GC.disable
@@ -183,21 +183,21 @@ class TestHeapSamplerOccupancy < Test::Unit::TestCase
         first = profile
         kept.each { |object| object.instance_variable_set(:@touched, true) }
         last = profile
-        [first, last].map { |raw| [inherited(raw), mine(raw, :unshared), mine(raw, :unshared_born), mine(raw, :inuse_space)] }
+        [first, last].map { |raw| [inherited(raw), mine(raw, :unshared), mine(raw, :unshared_allocated), mine(raw, :inuse_space)] }
       end
-      (inherited, before, born, space), (inherited_then, after, born_then, _) = result
+      (inherited, before, allocated, space), (inherited_then, after, allocated_then, _) = result
       assert_operator inherited["bytes"], :>, 80_000 * 40
       assert_operator before, :<, 0.1 * space
       assert_operator after, :>, 0.95 * space
       assert_operator inherited_then["unshared"] - inherited["unshared"], :>=, 0.9 * space
       assert_operator inherited_then["unshared"], :<, 0.7 * inherited_then["bytes"]      # nobody wrote to the quiet ones
-      assert_equal [0, 0], [born, born_then]
+      assert_equal [0, 0], [allocated, allocated_then]
       assert_equal 40_000, quiet.size
     RUBY
   end
 
   # The lines that put their objects into free slots of the parent's pages.
-  def test_what_is_born_on_inherited_pages
+  def test_what_is_allocated_on_inherited_pages
     assert_forked(<<~'RUBY')
       kept = one_a_page(200_000)
       clean
@@ -209,11 +209,11 @@ class TestHeapSamplerOccupancy < Test::Unit::TestCase
         GC.start
         raw = profile
         rows = raw[:rows].select { |row| raw[:frames][raw[:nodes][row[C[:stack]] * 2 + 1] * 5 + 3] == NEW }
-        [sum(raw, :unshared, rows), sum(raw, :unshared_born, rows), mine(raw, :unshared_born), sum(raw, :unshared_variance), inherited(raw), fresh.size]
+        [sum(raw, :unshared, rows), sum(raw, :unshared_allocated, rows), mine(raw, :unshared_allocated), sum(raw, :unshared_variance), inherited(raw), fresh.size]
       end
-      unshared, born, others, variance, inherited, = result
+      unshared, allocated, others, variance, inherited, = result
       assert_operator unshared, :>, 0.8 * 30_000 * 40
-      assert_in_delta unshared, born, 400         # what the line itself made before the fork
+      assert_in_delta unshared, allocated, 400    # what the line itself made before the fork
       assert_equal [0, 0], [others, variance]
       assert_operator inherited["unshared"], :>=, unshared
       assert_operator kept.size, :>, 10

@@ -510,14 +510,14 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
   # A process that ends with exit! or exec leaves its socket file behind: the next one that begins to listen removes it.
   def test_what_others_left_behind
     folder = "#{@dir}/ruby-heap-#{Process.euid}"
-    dead = 999_999_999          # no process has this number
+    unused = 999_999_999        # no process has this number
     running("ready; $stdin.gets; exit!", settings: "output=none") do |_process, io|
       io.puts
       io.read
     end
     left = Dir.children(folder)
     assert_equal 1, left.size
-    deserted, listened, other = %W[#{dead}-1.sock #{dead}-3.sock #{dead}.sock]
+    deserted, listened, other = %W[#{unused}-1.sock #{unused}-3.sock #{unused}.sock]
     UNIXServer.new("#{folder}/#{deserted}").close
     File.write("#{folder}/#{other}", "")
     UNIXServer.open("#{folder}/#{listened}") do

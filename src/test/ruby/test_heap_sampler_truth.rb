@@ -113,7 +113,7 @@ class TestHeapSamplerTruth < Test::Unit::TestCase
       pid = fork do
         check("in the child")
         GC.compact if GC.respond_to?(:compact)
-        keep("born in the child" * 2, __LINE__)
+        keep("made in the child" * 2, __LINE__)
         check("in the child, after GC.compact")
       end
       Process.wait(pid)
@@ -157,8 +157,8 @@ class TestHeapSamplerTruth < Test::Unit::TestCase
       live = GC::SampleProfile.stat[:live_samples]
       $keep = nil
       GC.start
-      dead = live - GC::SampleProfile.stat[:live_samples]
-      assert_in_delta 30_001, dead, 300
+      freed = live - GC::SampleProfile.stat[:live_samples]
+      assert_in_delta 30_001, freed, 300
     RUBY
   end
 
@@ -174,9 +174,9 @@ class TestHeapSamplerTruth < Test::Unit::TestCase
       name = samples[:texts].index("Short")
       live = samples[:rows].select { |row| row[C[:class]] == name }.sum { |row| row[C[:inuse_samples]] + row[C[:young_samples]] }
       assert_operator live, :<=, 2
-      dead = samples[:rows].select { |row| row[C[:class]] == name }.sum { |row| row[C[:dead_samples]] }
-      assert_operator dead, :>=, 9_998
-      assert_operator dead + live, :==, 10_000
+      freed = samples[:rows].select { |row| row[C[:class]] == name }.sum { |row| row[C[:freed_samples]] }
+      assert_operator freed, :>=, 9_998
+      assert_operator freed + live, :==, 10_000
     RUBY
   end
 

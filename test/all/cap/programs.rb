@@ -29,7 +29,7 @@ PROGRAMS = {
   "stacks" => ["a million distinct stacks, all kept", 1_000_000, lambda { |count, kept|
     count.times { |i| kept << Paths.take(i) { Object.new } }
   }],
-  "dead-stacks" => ["a million distinct stacks, all dropped", 1_000_000, lambda { |count, _|
+  "freed-stacks" => ["a million distinct stacks, all dropped", 1_000_000, lambda { |count, _|
     count.times { |i| Paths.take(i) { Object.new } }
   }],
   "deep-stacks" => ["twenty thousand distinct stacks, more than 5,000 frames deep", 20_000, lambda { |count, kept|
@@ -77,7 +77,7 @@ COLUMNS = GC::SampleProfile.raw_columns
 
 def mib(bytes) = format("%.1f MiB", bytes.fdiv(1 << 20))
 
-# Objects of these parts (:inuse, :young, :alloc, :dead) of rows of slots, and the variance of their number.
+# Objects of these parts (:inuse, :young, :alloc, :freed) of rows of slots, and the variance of their number.
 def sum(rows, *parts)
   objects = rows.sum { |row| parts.sum { |part| row[COLUMNS[:"#{part}_objects"]] } }
   variance = rows.sum { |row| parts.sum { |part| row[COLUMNS[:"#{part}_variance"]] } / row[COLUMNS[:slot_size]]**2 }

@@ -30,7 +30,7 @@ enum { SLOT_SIZE = 40,
        SLOTS = 1638,
        WORDS = SLOTS / 64 + 1,
        CLASSES = 2000,
-       DEAD_ONE_IN = 10 };
+       FREED_ONE_IN = 10 };
 
 struct page {
     struct rb_heap_sampler_page *table;
@@ -40,7 +40,7 @@ struct page {
 static struct page *pages;
 static size_t page_count;
 static VALUE classes[CLASSES];
-static uint64_t made, died;
+static uint64_t made, freed;
 
 static uintptr_t
 body_of(size_t page)
@@ -74,9 +74,9 @@ mark(size_t from, size_t to)
 {
     for (size_t number = from; number < to; number++) {
         for (unsigned slot = 0; slot < SLOTS; slot++) {
-            if ((number + slot) % DEAD_ONE_IN) continue;
+            if ((number + slot) % FREED_ONE_IN) continue;
             pages[number].bits[slot / 64] &= ~((uintptr_t)1 << slot % 64);
-            died++;
+            freed++;
         }
     }
     rb_gc_start();
@@ -115,7 +115,7 @@ check_snapshot(const char *path)
         add(&live, &row->young);
         add(&alloc, &row->alloc);
     }
-    check_sum("what lives", live, made - died);
+    check_sum("what lives", live, made - freed);
     check_sum("what was allocated", alloc, made);
     struct hs_buffer out = {0};
     int error = rb_hs_encode(profile, HS_PB_GZ, HS_INUSE_FIRST, &out);
@@ -138,9 +138,9 @@ simulate(uint64_t interval, const char *path)
         if ((number + 1) % step) continue;
         mark(marked, number);
         marked = number;
-        /* the first object of a page goes to a dead place of the next */
+        /* the first object of a page goes to a freed slot of the next */
         for (size_t i = number - 100; i + 1 < number; i++) {
-            unsigned from = i % DEAD_ONE_IN ? 0 : 1, to = (DEAD_ONE_IN - (i + 1) % DEAD_ONE_IN) % DEAD_ONE_IN;
+            unsigned from = i % FREED_ONE_IN ? 0 : 1, to = (FREED_ONE_IN - (i + 1) % FREED_ONE_IN) % FREED_ONE_IN;
             pages[i].bits[0] &= ~((uintptr_t)1 << from);
             pages[i + 1].bits[0] |= (uintptr_t)1 << to;
             rb_heap_sampler_on_move(pages[i].table, from, &pages[i + 1].table, body_of(i + 1), pages[i + 1].bits, to);
@@ -150,7 +150,7 @@ simulate(uint64_t interval, const char *path)
     printf("# interval now %" PRIu64 ", %" PRIu64 " live samples of %" PRIu64 " taken, %u sites; records %zu KiB, totals %zu KiB\n",
            main->interval, main->samples, rb_hs_pages.taken, rb_hs_slot_store.site_count,
            rb_hs_memory_bytes(HS_MEM_RECORDS) >> 10, rb_hs_memory_bytes(HS_MEM_TOTALS) >> 10);
-    ok(in_bounds, "in bounds after each of %zu pages, %" PRIu64 " objects, %" PRIu64 " of them dead", page_count, made, died);
+    ok(in_bounds, "in bounds after each of %zu pages, %" PRIu64 " objects, %" PRIu64 " of them freed", page_count, made, freed);
     check_snapshot(path);
     ok(!rb_hs_slot_store.dropped && !rb_hs_pages.dropped_moves, "no sample was dropped, nor a move");
     for (size_t number = 0; number < page_count; number++) {

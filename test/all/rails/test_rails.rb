@@ -77,7 +77,7 @@ class RailsTest < Test
   end
 
   # Of objects: where few requests are served YJIT's compiler, which is malloc's, has allocated more.
-  test "the garbage is the most allocated, and is dead or young", missing: NO_WRK do
+  test "the garbage is the most allocated, and is freed or young", missing: NO_WRK do
     slots = served("planted").last.groups(:line, kind: :slots)
     most = slots.largest(:alloc, 1).first
     assert most.key.path.end_with?(GARBAGE[0]) && most.key.label == GARBAGE[1], "most is allocated at #{most.key}"

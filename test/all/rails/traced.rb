@@ -85,7 +85,7 @@ class TracedTest < Test
         break if known(profile, :malloc).samples >= 2 * LEAST
       end
       lines = tracer.stop
-      note "#{requests} requests, #{lines.count { |kind,| kind == "a" }} births and #{lines.count { |kind,| kind == "f" }} deaths told"
+      note "#{requests} requests, #{lines.count { |kind,| kind == "a" }} allocations and #{lines.count { |kind,| kind == "f" }} frees reported"
       assert_empty tracer.said.lines.grep(/lost/i)
       yield lines, profile
     end

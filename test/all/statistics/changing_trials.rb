@@ -84,7 +84,7 @@ end
 
 # What a profile says: bytes and variance of each figure.
 module Figures
-  NAMES = ["slots, born", "slots, in use", "malloc, born", "malloc, in use"].freeze
+  NAMES = ["slots, allocated", "slots, in use", "malloc, allocated", "malloc, in use"].freeze
 
   module_function
 
@@ -321,7 +321,7 @@ class ChangingIntervalsTest < Test
     test("set intervals, #{name}: the error in deviations has a mean of 0 and a deviation of 1") { assert_normal(parts[0][at]) }
   end
 
-  ["slots, born", "malloc, born"].each_with_index do |name, at|
+  ["slots, allocated", "malloc, allocated"].each_with_index do |name, at|
     test("default settings, #{name}: the error in deviations has a mean of 0 and a deviation of 1") { assert_normal(parts[1][at]) }
   end
 

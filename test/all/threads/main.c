@@ -344,11 +344,11 @@ all_happened(void)
 static void
 malloc_in_a_crash(void)
 {
-    struct hs_malloc_birth birth = {.address = 16, .size = 1 << 20, .kind = HS_MALLOC_AT_NO_GVL};
+    struct hs_malloc_allocation allocation = {.address = 16, .size = 1 << 20, .kind = HS_MALLOC_AT_NO_GVL};
     vm_lock();
     rb_hs_malloc_lock();
-    ok(!rb_hs_malloc_born(&birth), "a block that is born while its thread holds the malloc mutex is let through");
-    rb_hs_malloc_died(16, 0);
+    ok(!rb_hs_malloc_on_allocation(&allocation), "a block that is allocated while its thread holds the malloc mutex is let through");
+    rb_hs_malloc_on_free(16, 0);
     rb_hs_malloc_unlock();
     vm_unlock();
 }

@@ -699,7 +699,7 @@ keep_block(uintptr_t address)
     bool room = live_count < LIVE_MOST;
     if (room) live[live_count++] = address;
     pthread_mutex_unlock(&blocks_mutex);
-    if (!room) rb_hs_malloc_died(address, 0);
+    if (!room) rb_hs_malloc_on_free(address, 0);
 }
 
 /* An allocation; now and then at the address of a block whose free is reported after it, as realloc(3) does. */
@@ -707,7 +707,7 @@ void
 vm_malloc(void)
 {
     struct hs_raw_frame frame;
-    struct hs_malloc_birth birth = {
+    struct hs_malloc_allocation allocation = {
         .size = 16u << vm_random(12),
         .drawn_at = DRAWN_AT,
         .thread = 1 + vm_random(3),
@@ -715,18 +715,18 @@ vm_malloc(void)
         .copy = copy_frame,
     };
     pthread_rwlock_rdlock(&running);
-    birth.gc = (uint32_t)gc_count;
-    birth.depth = some_frames(&frame, 1, &birth.stack_key);
-    if (birth.depth) {
+    allocation.gc = (uint32_t)gc_count;
+    allocation.depth = some_frames(&frame, 1, &allocation.stack_key);
+    if (allocation.depth) {
         uintptr_t native = NATIVE_BASE + frame.pc * 16, old = vm_random(4) ? 0 : some_block();
         bool in_place = old && vm_random(2);
-        birth.kind = HS_MALLOC_STACK;
-        birth.native = &native;
-        birth.stack = &frame;
-        birth.address = in_place ? old : __atomic_add_fetch(&addresses, 1, __ATOMIC_RELAXED) * 16;
-        rb_hs_malloc_born(&birth);
-        if (old) rb_hs_malloc_died(old, birth.gc);
-        keep_block(birth.address);
+        allocation.kind = HS_MALLOC_STACK;
+        allocation.native = &native;
+        allocation.stack = &frame;
+        allocation.address = in_place ? old : __atomic_add_fetch(&addresses, 1, __ATOMIC_RELAXED) * 16;
+        rb_hs_malloc_on_allocation(&allocation);
+        if (old) rb_hs_malloc_on_free(old, allocation.gc);
+        keep_block(allocation.address);
     }
     pthread_rwlock_unlock(&running);
 }
@@ -736,7 +736,7 @@ vm_free(void)
 {
     pthread_rwlock_rdlock(&running);
     uintptr_t address = some_block();
-    if (address) rb_hs_malloc_died(address, (uint32_t)gc_count);
+    if (address) rb_hs_malloc_on_free(address, (uint32_t)gc_count);
     pthread_rwlock_unlock(&running);
 }
 

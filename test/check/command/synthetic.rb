@@ -51,13 +51,13 @@ class Synthetic
     list = message(1, ids.map { |id| @varints[id] }.join)
     malloced = (index % 10).zero?
     size = malloced ? 3000 : SLOTS[@random.rand(SLOTS.size)]
-    born = 1 + (@random.rand**4 * 30).to_i
-    rows = malloced ? [[nil, born / 2, born, 0]] : [[nil, 0, born, born * 3 / 4]]
-    rows << [@random.rand(1000), 1 + born / 8, 0, 0] if !malloced && (index % 4).zero?
+    allocated = 1 + (@random.rand**4 * 30).to_i
+    rows = malloced ? [[nil, allocated / 2, allocated, 0]] : [[nil, 0, allocated, allocated * 3 / 4]]
+    rows << [@random.rand(1000), 1 + allocated / 8, 0, 0] if !malloced && (index % 4).zero?
     figures = rows.map { |_, *samples| figures(size, *samples) }
     sums = figures.transpose.map(&:sum).values_at(9, 10, 1, 2)
     out << message(2, list + message(2, sums.map { |value| @varints[value] }.join) + (malloced ? malloc_labels : @class_labels[index % CLASSES]) +
-                      rows.zip(figures).map { |(birth, *), list| message(1000, row(birth, malloced ? 0 : size, list)) }.join)
+                      rows.zip(figures).map { |(at_gc, *), list| message(1000, row(at_gc, malloced ? 0 : size, list)) }.join)
   end
 
   def malloc_labels
@@ -65,16 +65,16 @@ class Synthetic
   end
 
   # Fields 5 to 21 of a row.
-  def figures(size, inuse, alloc, dead)
-    @values[[size, inuse, alloc, dead]] ||= begin
+  def figures(size, inuse, alloc, freed)
+    @values[[size, inuse, alloc, freed]] ||= begin
       weight = 1 / (1 - Math.exp(-size / INTERVAL.to_f))
       four = ->(samples) { [samples, samples * weight, samples * weight * size, samples * weight * (weight - 1) * size * size].map(&:round) }
-      four[inuse] + [0] * 4 + four[alloc] + four[dead] + [(dead * weight * 2).round]
+      four[inuse] + [0] * 4 + four[alloc] + four[freed] + [(freed * weight * 2).round]
     end
   end
 
-  def row(birth, slot_size, figures)
-    (birth ? encode(1 << 3) + encode(birth) : "".b) + number(3, string(slot_size.zero? ? "(malloc)" : "T_OBJECT")) + number(4, slot_size) +
+  def row(at_gc, slot_size, figures)
+    (at_gc ? encode(1 << 3) + encode(at_gc) : "".b) + number(3, string(slot_size.zero? ? "(malloc)" : "T_OBJECT")) + number(4, slot_size) +
       figures.each_with_index.map { |value, place| number(5 + place, value) }.join
   end
 

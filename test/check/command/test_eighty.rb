@@ -28,10 +28,10 @@ class EightyTest < Test
                         "title" => "puma: cluster worker 0: 4711 [#{"a_title_" * 10}]",
                         "gc" => {"count" => 100 + 10 * index, "minor" => 5 * index, "major" => 50 + 5 * index, "last_major_ns" => majors[index][1], "last_major_gc" => 100 + 10 * index})
       (0..index).each do |step|
-        born = 95 + 10 * step
-        build.row([OF_A_GEM, HOSTILE], LONG_CLASS, inuse: 40, birth: born, dead: 3).row([HOSTILE], LONG_CLASS, type: "T_OBJECT", inuse: 30, birth: born)
-             .row([ENORMOUS, HOSTILE], "String", inuse: 20, birth: born, young: 1)
-             .blocks([CPP, "#{OF_A_GEM[/\A\S+/]} Arena.new", OF_A_GEM, HOSTILE], "libprotobuf-with-a-long-name.so.32.0.12", 50_000, birth: born, inuse: 30)
+        at_gc = 95 + 10 * step
+        build.row([OF_A_GEM, HOSTILE], LONG_CLASS, inuse: 40, at_gc: at_gc, freed: 3).row([HOSTILE], LONG_CLASS, type: "T_OBJECT", inuse: 30, at_gc: at_gc)
+             .row([ENORMOUS, HOSTILE], "String", inuse: 20, at_gc: at_gc, young: 1)
+             .blocks([CPP, "#{OF_A_GEM[/\A\S+/]} Arena.new", OF_A_GEM, HOSTILE], "libprotobuf-with-a-long-name.so.32.0.12", 50_000, at_gc: at_gc, inuse: 30)
       end
       write(File.join(folder, format("heap-%02d.pb.gz", index)), PprofEncoder.gzip(build.raw))
     end
@@ -46,7 +46,7 @@ class EightyTest < Test
     last = profiles.last
     held = File.join(dir, "held", "held.pb")
     FileUtils.mkdir(File.dirname(held))
-    kept = HeldBuild.new(Build.new.row([OF_A_GEM, HOSTILE], LONG_CLASS, inuse: 40, birth: 95))
+    kept = HeldBuild.new(Build.new.row([OF_A_GEM, HOSTILE], LONG_CLASS, inuse: 40, at_gc: 95))
     ways = Array.new(9) { |level| "ivar @#{"of_level_#{level}_" * 5} of #{LONG_CLASS}" }
     write(held, HeapSample::Formats.encode(kept.way(0, ["constant #{LONG_CLASS}::ALL", *ways, "local local #{"x" * 90} of block in <main> @/srv/#{"deep/" * 30}a.rb:7"]).profile, "pb"))
     bys = HeapSample::Groups::BY.map { |by| ["--by", by.to_s] }

@@ -28,7 +28,7 @@ class FoldersTest < Test
   def parent(index)
     account = {"rss" => 60 << 20, "slots_live" => 20 << 20, "malloc_live" => 10 << 20}
     Build.new("process_id" => 10, "process_start" => "parent", "title" => "puma 6.4.2 (tcp://0.0.0.0:3000) [shop]", "taken_ns" => Build::STARTED + 3 * HOUR + index * Build::MINUTE,
-              "account" => account, "account_at_start" => account).row(["/srv/app/config.rb:3 Config.load"], "String", inuse: 20, birth: 5)
+              "account" => account, "account_at_start" => account).row(["/srv/app/config.rb:3 Config.load"], "String", inuse: 20, at_gc: 5)
   end
 
   test "a command that reads one profile takes the process that the diagnosis names first, and prints which" do

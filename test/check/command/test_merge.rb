@@ -44,11 +44,11 @@ class MergeTest < Test
     assert(printed("diagnose", in_dir("all.pb.gz")).start_with?("Heap samples of 40 processes, merged"))
   end
 
-  test "merge: what is resident and what is dead adds up" do
+  test "merge: what is resident and what is freed adds up" do
     stack = ["!/usr/lib/libfoo.so foo_new", "app/a.rb:3 A#b"]
     paths = Array.new(2) do |number|
       build = sample_build("process_start" => format("%016x", number + 3), "process_id" => number + 3)
-      build.blocks(stack, "libfoo.so", 1 << 20, birth: 90, inuse: 5, resident: 4096).blocks(stack, "libfoo.so", 1 << 20, alloc: 9, dead: 4)
+      build.blocks(stack, "libfoo.so", 1 << 20, at_gc: 90, inuse: 5, resident: 4096).blocks(stack, "libfoo.so", 1 << 20, alloc: 9, freed: 4)
       write(in_dir("part#{number}.pb.gz"), PprofEncoder.gzip(build.raw))
     end
     printed("merge", *paths, "-o", in_dir("parts.pb.gz"))
@@ -72,7 +72,7 @@ class MergeTest < Test
     merge = HeapSample::Tool::Merge.new(rows_max: 100)
     sums = 60.times.sum do |index|
       build = sample_build("process_start" => index.to_s)
-      10.times { |line| build.row(["app/x#{index}.rb:#{line + 1} X#y", "app/main.rb:1 <main>"], "String", inuse: 1 + line, birth: index) }
+      10.times { |line| build.row(["app/x#{index}.rb:#{line + 1} X#y", "app/main.rb:1 <main>"], "String", inuse: 1 + line, at_gc: index) }
       merge.add(build.profile)
       build.profile.groups(:class).total.inuse.space
     end
@@ -87,7 +87,7 @@ class MergeTest < Test
     paths = Array.new(300) do |index|
       build = sample_build("process_start" => format("%016x", index), "process_id" => 100 + index,
                            "gc" => {"count" => 100 + index % 50, "minor" => 80, "major" => 20, "last_minor_ns" => nil, "last_major_ns" => nil})
-      4.times { |line| build.row(["app/x#{index % 90}.rb:#{line + 1} X#y", "app/main.rb:1 <main>"], "C#{index % 7}", inuse: 1 + line, birth: index % 60) }
+      4.times { |line| build.row(["app/x#{index % 90}.rb:#{line + 1} X#y", "app/main.rb:1 <main>"], "C#{index % 7}", inuse: 1 + line, at_gc: index % 60) }
       build.malloc(["!/usr/lib/lib#{index % 3}.so foo_new @0x7f0000001000", "app/a.rb:3 A#b"], "lib#{index % 3}.so", 2000, inuse: 3)
            .mapping(0x7f0000000000, 0x7f0000100000, 0)
       write(File.join(series, format("%03d.pb.gz", index)), PprofEncoder.gzip(build.raw))

@@ -62,23 +62,23 @@ class Build
   end
 
   # +stack+: "path:line label" or "path:line label @/absolute/path", leaf first.
-  # dead_gcs is +lived+ GCs for each of the dead.
-  def row(stack, class_name, type: "T_STRING", slot: 40, thread: 0, birth: nil,
-          inuse: 0, young: 0, alloc: inuse + young, dead: 0, lived: 1, memsize: 0, labels: {})
+  # freed_gcs is +lived+ GCs for each of the freed.
+  def row(stack, class_name, type: "T_STRING", slot: 40, thread: 0, at_gc: nil,
+          inuse: 0, young: 0, alloc: inuse + young, freed: 0, lived: 1, memsize: 0, labels: {})
     @meta["live_samples"] += inuse + young
-    add(stack, text(class_name), text(type), {inuse: inuse, young: young, alloc: alloc, dead: dead}.transform_values { |samples| estimate(samples, slot) },
-        lived, slot_size: slot, thread: thread, birth_gc: birth, memsize: memsize, label_set: text(HeapSample::Labels.text(labels)))
+    add(stack, text(class_name), text(type), {inuse: inuse, young: young, alloc: alloc, freed: freed}.transform_values { |samples| estimate(samples, slot) },
+        lived, slot_size: slot, thread: thread, allocation_gc: at_gc, memsize: memsize, label_set: text(HeapSample::Labels.text(labels)))
   end
 
   # Blocks of +size+ bytes, of which +resident+ each are resident.  Without its GC count a row of totals.
-  def blocks(stack, library, size, thread: 0, birth: nil, inuse: 0, alloc: 0, dead: 0, lived: 1, resident: size, labels: {})
-    estimates = {inuse: inuse, alloc: alloc, dead: dead}.transform_values { |samples| malloc_estimate(samples, size) }
-    malloc_row(stack, library, estimates, lived, thread: thread, birth_gc: birth, resident: estimates[:inuse][2] * resident / size,
+  def blocks(stack, library, size, thread: 0, at_gc: nil, inuse: 0, alloc: 0, freed: 0, lived: 1, resident: size, labels: {})
+    estimates = {inuse: inuse, alloc: alloc, freed: freed}.transform_values { |samples| malloc_estimate(samples, size) }
+    malloc_row(stack, library, estimates, lived, thread: thread, allocation_gc: at_gc, resident: estimates[:inuse][2] * resident / size,
                                                      label_set: text(HeapSample::Labels.text(labels)))
   end
 
   # Blocks of one row; +ever+: samples taken there, ever.
-  def malloc(stack, library, size, inuse: 0, ever: inuse, birth: nil) = blocks(stack, library, size, inuse: inuse, alloc: ever, birth: birth)
+  def malloc(stack, library, size, inuse: 0, ever: inuse, at_gc: nil) = blocks(stack, library, size, inuse: inuse, alloc: ever, at_gc: at_gc)
 
   # Code of a library: start, end, and offset in the file.
   def mapping(*fields)
@@ -100,10 +100,10 @@ class Build
 
   private
 
-  # +estimates+: part => its four columns; dead_gcs is +lived+ GCs for each of the dead.
+  # +estimates+: part => its four columns; freed_gcs is +lived+ GCs for each of the freed.
   def add(stack, class_name, type, estimates, lived, **columns)
     fields = estimates.flat_map { |part, values| HeapSample::Columns::FIELDS.map { |field| :"#{part}_#{field}" }.zip(values) }.to_h
-    @rows << HeapSample::Columns.row(stack: node(stack), class: class_name, type: type, dead_gcs: fields.fetch(:dead_objects, 0) * lived, **fields, **columns)
+    @rows << HeapSample::Columns.row(stack: node(stack), class: class_name, type: type, freed_gcs: fields.fetch(:freed_objects, 0) * lived, **fields, **columns)
     self
   end
 

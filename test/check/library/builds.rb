@@ -17,12 +17,12 @@ module Builds
     foo = "/srv/app/models/x.rb:12"
     main = "/srv/app/main.rb:3 <main>"
     Build.new(**meta)
-         .row(["#{foo} Array#map", "#{foo} block in Foo#bar", main], "String", inuse: 96, birth: 20, alloc: 200, dead: 104, lived: 2)
-         .row(["#{foo} Foo#bar", main], "Array", type: "T_ARRAY", inuse: 4, birth: 90)
+         .row(["#{foo} Array#map", "#{foo} block in Foo#bar", main], "String", inuse: 96, at_gc: 20, alloc: 200, freed: 104, lived: 2)
+         .row(["#{foo} Foo#bar", main], "Array", type: "T_ARRAY", inuse: 4, at_gc: 90)
          .row(["/usr/lib/ruby/gems/3.4.0/gems/model-7.1.2/lib/base.rb:100 Model::Base.new", main], "Ticket",
-              slot: 160, type: "T_OBJECT", inuse: 7, young: 3, birth: 99, thread: 2)
-         .row(["<internal:kernel>:187 Kernel#loop", main], "Hash", slot: 160, type: "T_HASH", young: 3, birth: 100)
-         .row([], "Object", type: "T_OBJECT", inuse: 1, birth: 0)
+              slot: 160, type: "T_OBJECT", inuse: 7, young: 3, at_gc: 99, thread: 2)
+         .row(["<internal:kernel>:187 Kernel#loop", main], "Hash", slot: 160, type: "T_HASH", young: 3, at_gc: 100)
+         .row([], "Object", type: "T_OBJECT", inuse: 1, at_gc: 0)
   end
 
   # Slots and malloc'd memory under the same lines: 20 MiB of strings' slots, 100
@@ -30,7 +30,7 @@ module Builds
   # allocated in a place without a name and on a thread without the GVL.
   def malloc_build(**meta)
     Build.new(**meta)
-         .row(["/srv/app/load.rb:12 Loader#read", MAIN], "String", inuse: 40, birth: 20, memsize: 1_050_000_000.0)
+         .row(["/srv/app/load.rb:12 Loader#read", MAIN], "String", inuse: 40, at_gc: 20, memsize: 1_050_000_000.0)
          .malloc(["#{RUBY} objspace_xmalloc0", "#{RUBY} ruby_xmalloc", "#{RUBY} str_buf_new", "/srv/app/load.rb:12 IO#read",
                   "/srv/app/load.rb:12 Loader#read", MAIN], "ruby", 10_000_000, inuse: 100, ever: 180)
          .malloc(["#{XML} xmlMallocLoc", "#{XML} xmlNewNode", "#{XML} xmlSAX2StartElement", "!/srv/app/nokogiri.so parse",
@@ -43,12 +43,12 @@ module Builds
   # A constant that keeps tickets through arrays, a hash of sessions that keeps strings, a thread's local, and garbage.
   def held_build(**walk)
     build = Build.new(interval: 4096)
-                 .row(["#{SHOP}:12 Ticket.load", "#{SHOP}:99 <main>"], "Ticket", type: "T_OBJECT", slot: 160, inuse: 200, birth: 20)
-                 .row(["#{SHOP}:14 Ticket#name", "#{SHOP}:99 <main>"], "String", inuse: 100, birth: 20)
-                 .row(["#{SHOP}:30 Session#open", "#{SHOP}:99 <main>"], "String", inuse: 60, birth: 90)
-                 .row(["#{SHOP}:40 Worker#run", "#{SHOP}:99 <main>"], "Hash", type: "T_HASH", slot: 160, inuse: 20, young: 10, birth: 100)
-                 .row(["#{SHOP}:50 Shop#render", "#{SHOP}:99 <main>"], "String", young: 30, birth: 100)
-                 .blocks(["!/opt/ruby/bin/ruby str_buf_new", "#{SHOP}:30 Session#open", "#{SHOP}:99 <main>"], "ruby", 1000, inuse: 12, alloc: 12, birth: 90)
+                 .row(["#{SHOP}:12 Ticket.load", "#{SHOP}:99 <main>"], "Ticket", type: "T_OBJECT", slot: 160, inuse: 200, at_gc: 20)
+                 .row(["#{SHOP}:14 Ticket#name", "#{SHOP}:99 <main>"], "String", inuse: 100, at_gc: 20)
+                 .row(["#{SHOP}:30 Session#open", "#{SHOP}:99 <main>"], "String", inuse: 60, at_gc: 90)
+                 .row(["#{SHOP}:40 Worker#run", "#{SHOP}:99 <main>"], "Hash", type: "T_HASH", slot: 160, inuse: 20, young: 10, at_gc: 100)
+                 .row(["#{SHOP}:50 Shop#render", "#{SHOP}:99 <main>"], "String", young: 30, at_gc: 100)
+                 .blocks(["!/opt/ruby/bin/ruby str_buf_new", "#{SHOP}:30 Session#open", "#{SHOP}:99 <main>"], "ruby", 1000, inuse: 12, alloc: 12, at_gc: 90)
     HeldBuild.new(build, **walk)
              .way(0, ["constant Ticket::ALL", "element [] of Array"])
              .way(1, ["constant Ticket::ALL", "element [] of Array", "ivar @name of Ticket"])

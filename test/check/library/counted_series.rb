@@ -59,7 +59,7 @@ module CountedSeries
 
   # +each+ samples allocated before each of the profiles up to +minute+, all of which are there.
   def kept(build, stack, minute, each, class_name: "String", from: 1)
-    (from..minute).each { |birth| build.row(stack, class_name, birth: (birth * EACH) - 5, inuse: each) }
+    (from..minute).each { |step| build.row(stack, class_name, at_gc: (step * EACH) - 5, inuse: each) }
   end
 
   # 1 MiB a minute at one line.
@@ -67,7 +67,7 @@ module CountedSeries
     series(count, **options) { |minute| [minute, until_minute].min.then { |at| {slots: 20 + at, rows: ->(build) { kept(build, LEAK, at, 16) }} } }
   end
 
-  def level(count, **options) = series(count, **options) { |minute| {slots: 20 + (minute % 3), rows: ->(build) { build.row(CHURN, "Array", birth: 1, inuse: 40) }} }
+  def level(count, **options) = series(count, **options) { |minute| {slots: 20 + (minute % 3), rows: ->(build) { build.row(CHURN, "Array", at_gc: 1, inuse: 40) }} }
 
   # The series with a walk in its last profile, and one in its first if +first+ is given. +holders+, +first+: edges by line of the row,
   # "LINE" => ["constant A::B", …]; nil: not reached; {["constant A", …] => 0.4, nil => 0.6}: of several ways the part of each. A way

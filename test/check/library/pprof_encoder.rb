@@ -8,8 +8,8 @@ require "zlib"
 class PprofEncoder
   TYPES = %w[alloc_objects alloc_space inuse_objects inuse_space].freeze
   # Fields of Row, by number.
-  FIELDS = {2 => :thread, 3 => :type, 4 => :slot_size, 5 => :inuse, 9 => :young, 13 => :alloc, 17 => :dead, 21 => :dead_gcs, 22 => :memsize, 24 => :holds_free,
-            25 => :holds_free_variance, 26 => :holds_free_pinned, 27 => :unshared, 28 => :unshared_variance, 29 => :unshared_born}.freeze
+  FIELDS = {2 => :thread, 3 => :type, 4 => :slot_size, 5 => :inuse, 9 => :young, 13 => :alloc, 17 => :freed, 21 => :freed_gcs, 22 => :memsize, 24 => :holds_free,
+            25 => :holds_free_variance, 26 => :holds_free_pinned, 27 => :unshared, 28 => :unshared_variance, 29 => :unshared_allocated}.freeze
 
   # What a build becomes when it is saved and loaded.
   def self.reloaded(build, **options)
@@ -64,9 +64,9 @@ class PprofEncoder
 
   # Each, also where it follows from others.
   def fields(row)
-    out = row[:birth_gc] ? varint(1 << 3) + varint(row[:birth_gc]) : "".b
+    out = row[:allocation_gc] ? varint(1 << 3) + varint(row[:allocation_gc]) : "".b
     FIELDS.each do |field, name|
-      if %i[inuse young alloc dead].include?(name)
+      if %i[inuse young alloc freed].include?(name)
         %w[samples objects space variance].each_with_index { |figure, place| out << varint(field + place << 3) << varint(row[:"#{name}_#{figure}"].round) }
       elsif name == :type
         out << number(field, string(@raw[:texts][row[:type]]))

@@ -40,7 +40,7 @@ class SeriesSimulator
 
   # Allocated evenly, or at +rate+ (a proc of time, at most 1), and never freed.
   def leak(name, samples, rate: @traffic, from: 0.0, to: 1.0)
-    born(samples, rate: rate, from: from, to: to) { |_| [name, Float::INFINITY] }
+    allocate(samples, rate: rate, from: from, to: to) { |_| [name, Float::INFINITY] }
   end
 
   # Short-lived objects: so many at any time.
@@ -51,7 +51,7 @@ class SeriesSimulator
 
   # Steady allocation and exponential lifetimes: a cache that is full, sessions; full from the start unless +fills+.
   def turnover(name, samples, life, fills: false)
-    born(samples / life, from: fills ? 0 : -5 * life, span: fills ? 1 : 1 + 5 * life) { |time| [name, time + exponential(life)] }
+    allocate(samples / life, from: fills ? 0 : -5 * life, span: fills ? 1 : 1 + 5 * life) { |time| [name, time + exponential(life)] }
   end
 
   # A cache without end of keys that come back: full of +samples+ at the end of time.
@@ -68,7 +68,7 @@ class SeriesSimulator
   # First in, first out; its length wanders: the rate of arrival changes every tenth, the rate of departure does not.
   def queue(name, samples, wait: 0.15)
     rates = Array.new(16) { @random.rand }
-    born(2 * samples / wait, rate: ->(time) { rates[((time + 0.3) * 10).floor] || 0 }, from: -0.3, span: 1.3) do |time|
+    allocate(2 * samples / wait, rate: ->(time) { rates[((time + 0.3) * 10).floor] || 0 }, from: -0.3, span: 1.3) do |time|
       [name, time + wait * (0.5 + rates[((time + 0.3) * 10).floor].to_f)]
     end
   end
@@ -86,7 +86,7 @@ class SeriesSimulator
   # Grows old, becomes garbage, and stays until a major GC.
   def sawtooth(name, samples)
     gap = 1.0 / @times.size
-    born(samples / gap, from: -gap, span: 1 + gap) { |time| [name, time + 0.9 * gap] }
+    allocate(samples / gap, from: -gap, span: 1 + gap) { |time| [name, time + 0.9 * gap] }
   end
 
   # The lines of a web application that does not leak: warm-up, caches, sessions, queues, and much that has few samples.
@@ -132,7 +132,7 @@ class SeriesSimulator
 
   private
 
-  def born(samples, rate: nil, from: 0.0, to: from + 1.0, span: to - from)
+  def allocate(samples, rate: nil, from: 0.0, to: from + 1.0, span: to - from)
     poisson(samples * span).times do
       time = from + span * @random.rand
       next if rate && @random.rand >= rate[time]
@@ -142,14 +142,14 @@ class SeriesSimulator
     self
   end
 
-  def add(name, birth, death) = @lines[name] << [birth, death, noticed(birth, death)]
+  def add(name, allocated, freed) = @lines[name] << [allocated, freed, noticed(allocated, freed)]
 
   # When the GC that frees it is.
-  def noticed(birth, death)
-    return Float::INFINITY if death >= 1
+  def noticed(allocated, freed)
+    return Float::INFINITY if freed >= 1
 
-    old = gc_count(birth) + OLD
-    at = gc_count(death)
+    old = gc_count(allocated) + OLD
+    at = gc_count(freed)
     at += 1 while at < @gcs.size && at >= old && !@major[at]
     @gcs[at] || Float::INFINITY
   end
@@ -160,18 +160,18 @@ class SeriesSimulator
   def rows(name, node, time)
     malloc = @malloc[name]
     mark = malloc ? time : @gcs[gc_count(time) - 1] || -1
-    alive = @lines[name].select { |birth, _, gone| birth <= mark && gone > time }
-    births = alive.group_by { |birth,| gc_count(birth) }.transform_values(&:size)
+    alive = @lines[name].select { |allocated, _, gone| allocated <= mark && gone > time }
+    counts = alive.group_by { |allocated,| gc_count(allocated) }.transform_values(&:size)
     young = gc_count(mark)
-    poisson(@passing[name] || 0).times { births[(young - @random.rand(3)).clamp(0, young)] = births.fetch(young, 0) + 1 } if @passing[name]
-    births.map { |birth, count| row(node, count, birth, malloc) }
+    poisson(@passing[name] || 0).times { counts[(young - @random.rand(3)).clamp(0, young)] = counts.fetch(young, 0) + 1 } if @passing[name]
+    counts.map { |at_gc, count| row(node, count, at_gc, malloc) }
   end
 
-  def row(node, count, birth, malloc)
+  def row(node, count, at_gc, malloc)
     size = malloc || SLOT
     weight = 1 / (1 - Math.exp(-size / INTERVAL.to_f))
     estimate = [count, count * weight, count * weight * size, count * weight * (weight - 1) * size * size]
-    row = [node, malloc ? 3 : 1, malloc ? 3 : 2, malloc ? 0 : SLOT, 0, birth, malloc ? 4 : 0, malloc ? true : false, 0, *estimate]
+    row = [node, malloc ? 3 : 1, malloc ? 3 : 2, malloc ? 0 : SLOT, 0, at_gc, malloc ? 4 : 0, malloc ? true : false, 0, *estimate]
     row.fill(0, row.size...HeapSample::Columns::COUNT).tap { row[HeapSample::Columns::RESIDENT] = estimate[2] }
   end
 
@@ -200,13 +200,13 @@ class SeriesSimulator
 
   # Bytes of slots and of malloc that a major GC leaves alive.
   def alive(time)
-    [false, true].map { |malloc| @lines.sum { |name, objects| @malloc.key?(name) == malloc ? objects.count { |birth, _, gone| birth <= time && gone > time } : 0 } * INTERVAL }
+    [false, true].map { |malloc| @lines.sum { |name, objects| @malloc.key?(name) == malloc ? objects.count { |allocated, _, gone| allocated <= time && gone > time } : 0 } * INTERVAL }
   end
 
   # What is there, garbage too; RSS stays at the most that there was.
   def account(time)
     live = Hash.new(0)
-    @lines.each { |name, objects| live[@malloc.key?(name)] += objects.count { |birth, _, gone| birth <= time && gone > time } }
+    @lines.each { |name, objects| live[@malloc.key?(name)] += objects.count { |allocated, _, gone| allocated <= time && gone > time } }
     @passing.each { |name, count| live[@malloc.key?(name)] += count }
     slots, malloc = live.values_at(false, true).map { |count| (count * INTERVAL).to_i }
     rss = @most = [@most, slots + malloc + BASE].max

@@ -71,7 +71,7 @@ class AccountGrowthTest < Test
                  grown(slots_live: 44, malloc_live: 34, stacks: 5))
   end
 
-  test "the living that fill what was free grow; waste that the dead leave does not" do
+  test "the living that fill what was free grow; waste that freed objects leave does not" do
     assert_equal("Growing in Ruby objects (+10.0 MiB, 100% of what grew): RSS 0 B #{SINCE}",
                  AccountGrowth.new(mib(slots_live: 50), mib(slots_free: 15)).to_s)
     assert_equal("Not growing: RSS 0 B #{SINCE.chomp(".")}, and no part grew by 5.5 MiB.", AccountGrowth.new(mib(slots_free: 15), mib(slots_live: 50)).to_s)

@@ -14,8 +14,8 @@ class AnalysisTest < Test
   # Name => how it is made.
   def self.analyses
     profile = malloc_build.profile
-    later = malloc_build(**LATER_GC).row(["/srv/app/leak.rb:7 Leak#now", MAIN], "String", inuse: 30, birth: 105).profile
-    last = malloc_build(**LATER_GC, taken_ns: Build::STARTED + 30 * Build::MINUTE).row(["/srv/app/leak.rb:7 Leak#now", MAIN], "String", inuse: 30, birth: 105).profile
+    later = malloc_build(**LATER_GC).row(["/srv/app/leak.rb:7 Leak#now", MAIN], "String", inuse: 30, at_gc: 105).profile
+    last = malloc_build(**LATER_GC, taken_ns: Build::STARTED + 30 * Build::MINUTE).row(["/srv/app/leak.rb:7 Leak#now", MAIN], "String", inuse: 30, at_gc: 105).profile
     series = SeriesSimulator.new(seed: 1).leak("/srv/app/leak.rb", 200).churn("/srv/app/work.rb", 100).series
     held = held_build.profile
     {
@@ -63,7 +63,7 @@ class AnalysisTest < Test
     profile = sample_build.profile
     assert_equal("process 4711 at 2026-01-01 00:10:00 UTC: 54.0 MiB ±10.2 MiB in 1,346,819 objects, 108 samples", profile.to_s)
     assert_equal("process 4711 at 2026-01-01 00:10:00 UTC (class Ticket): 3.5 MiB (1.5 – 7.0 MiB) in 22,941 objects, 7 samples", profile.filter(class: "Ticket").to_s)
-    growth = sample_build(**LATER_GC).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - profile
+    growth = sample_build(**LATER_GC).row(["y.rb:1 Y#y"], "String", inuse: 30, at_gc: 105).profile - profile
     assert(/\A\+15\.0 MiB \(\+.* MiB\) in 393,\d+ objects over 10 min 0 s, 10 GCs\z/.match?(growth.to_s), growth.to_s)
     assert_equal(profile.to_s.partition(": ").last, profile.groups(:class).total.inuse.to_s)
     assert_equal("nothing changed over 0.0 s, 0 GCs", (Build.new.profile - Build.new.profile).to_s)

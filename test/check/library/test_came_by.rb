@@ -19,14 +19,14 @@ class CameByTest < Test
     Build.new(**meta)
          .malloc(["!/usr/lib/libc.so.6 malloc", *native, "#{GEM_LINE[0..-13]} Psych::Parser#_native_parse", GEM_LINE, *rack.first(9), CONTROLLER, *rack.last(11)],
                  "libyaml.so", 5000, inuse: 60)
-         .row([GEM_LINE, "/srv/app/lib/other.rb:1 Other#rare"], "String", inuse: 5, birth: 1)
-         .row([GEM_LINE, CONTROLLER, *rack], "String", inuse: 50, birth: 1)
+         .row([GEM_LINE, "/srv/app/lib/other.rb:1 Other#rare"], "String", inuse: 5, at_gc: 1)
+         .row([GEM_LINE, CONTROLLER, *rack], "String", inuse: 50, at_gc: 1)
   end
 
   test "every analysis shows the whole stack of each row that has a name" do
     first, later, last = deep_build, deep_build("taken_ns" => Build::STARTED + 20 * Build::MINUTE, "gc" => {"count" => 110}),
   deep_build("taken_ns" => Build::STARTED + 30 * Build::MINUTE, "gc" => {"count" => 120})
-    [later, last].each { |build| build.blocks(["#{DEEP} yaml_new", GEM_LINE, CONTROLLER, MAIN], "libyaml.so", 100_000, birth: 105, inuse: 90) }
+    [later, last].each { |build| build.blocks(["#{DEEP} yaml_new", GEM_LINE, CONTROLLER, MAIN], "libyaml.so", 100_000, at_gc: 105, inuse: 90) }
     later.meta["format"] = last.meta["format"] = first.meta["format"] = 3
     first, later, last = [first, later, last].map(&:profile)
     all = ["yaml_12 (libyaml.so)", "psych.rb:9 Psych::Parser#_native_parse", "psych.rb:9 Psych.parse", "rack9.rb:9", "settings_controller.rb:12", "rack20.rb:20"]

@@ -28,7 +28,7 @@ class ColumnsTest < Test
   end
 
   test "fields of a row are those of the page" do
-    names = {"gc_birth" => "birth_gc"}
+    names = {"allocation_gc" => "allocation_gc"}
     fields = documented("Row").reject { |name, *| name == "part" }
     assert_equal(fields.map { |name, _, number, _| [names.fetch(name, name), number] }, Columns::FIELDS_OF_ROW.map { |column| [column.name.name, column.field] })
     assert_equal(["part", "Part", PprofReader::PART, true], documented("Row").last)
@@ -95,11 +95,11 @@ class ColumnsTest < Test
 
   test "a row has all columns by name, as data and for patterns" do
     row = sample_build.profile.rows[2]
-    assert_equal({class: "Ticket", type: "T_OBJECT", slot_size: 160, thread: 2, birth_gc: 99, malloc: false, library: ""},
-                 row.to_h.slice(:class, :type, :slot_size, :thread, :birth_gc, :malloc, :library))
+    assert_equal({class: "Ticket", type: "T_OBJECT", slot_size: 160, thread: 2, allocation_gc: 99, malloc: false, library: ""},
+                 row.to_h.slice(:class, :type, :slot_size, :thread, :allocation_gc, :malloc, :library))
     assert_equal(row.inuse.to_h, row.to_h[:inuse])
     assert_equal(row.stack.map(&:to_s), row.to_h[:stack])
-    assert((row in {class: "Ticket", birth_gc: 90.., inuse: {samples: 7}, stack: [Frame, *]}))
+    assert((row in {class: "Ticket", allocation_gc: 90.., inuse: {samples: 7}, stack: [Frame, *]}))
     refute((row in {class: "Ticket", malloc: true}))
     require "json"
     assert_equal(JSON.generate(row.to_h), JSON.generate(JSON.parse(JSON.generate(row.to_h))))
@@ -107,8 +107,8 @@ class ColumnsTest < Test
 
   test "a row with a name that no column has is an error; what is not given is absent" do
     assert_error(ArgumentError, /a row has no colour/) { Columns.row(colour: 1) }
-    assert_equal({birth_gc: nil, malloc: false, inuse_space: 40.0, resident: 40.0, memsize: 0},
-                 Columns.to_h(Columns.row(inuse_space: 40.0)).slice(:birth_gc, :malloc, :inuse_space, :resident, :memsize))
+    assert_equal({allocation_gc: nil, malloc: false, inuse_space: 40.0, resident: 40.0, memsize: 0},
+                 Columns.to_h(Columns.row(inuse_space: 40.0)).slice(:allocation_gc, :malloc, :inuse_space, :resident, :memsize))
   end
 
   test "rows of a Ruby with fewer columns are completed" do

@@ -22,7 +22,7 @@ class ContainersTest < Test
 
   def profile
     build = Build.new(interval: 4096)
-    CHAINS.each_index { |line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf", inuse: 50 + line, birth: 1) }
+    CHAINS.each_index { |line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf", inuse: 50 + line, at_gc: 1) }
     CHAINS.each_with_index.inject(HeldBuild.new(build)) { |held, ((edge, *), row)| held.way(row, [edge, "element [] of Array"]) }.profile
   end
 

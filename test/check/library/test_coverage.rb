@@ -145,8 +145,8 @@ class CoverageTest < Test
   test "growth is covered with few and many samples on either side" do
     draw = Draw.new(SEED + 1)
     probability = 40 / (512 * 1024.0)
-    [[5, 5], [20, 3], [40, 40], [100, 10]].each do |born, died|
-      counts = [born, died].map { |expected| (expected / probability).round }
+    [[5, 5], [20, 3], [40, 40], [100, 10]].each do |allocated, freed|
+      counts = [allocated, freed].map { |expected| (expected / probability).round }
       truth = (counts[0] - counts[1]) * 40
       trials = TRIALS / 4
       hits = trials.times.count do
@@ -158,7 +158,7 @@ class CoverageTest < Test
         truth.between?(low, high)
       end
       coverage = hits / trials.to_f
-      assert(coverage >= 0.93 - 2 * MARGIN, "#{coverage} for #{born} born and #{died} died")
+      assert(coverage >= 0.93 - 2 * MARGIN, "#{coverage} for #{allocated} allocated and #{freed} freed")
     end
   end
 end

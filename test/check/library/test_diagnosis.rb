@@ -63,7 +63,7 @@ class DiagnosisTest < Test
   def native(count, &rows)
     series(count) do |minute|
       {malloc: 30 + minute, rows: lambda { |build|
-        (1..minute).each { |birth| build.blocks(NATIVE, "libz.so.1", 60_000, birth: (birth * EACH) - 5, inuse: 16, alloc: 16) }
+        (1..minute).each { |step| build.blocks(NATIVE, "libz.so.1", 60_000, at_gc: (step * EACH) - 5, inuse: 16, alloc: 16) }
         rows&.call(build, minute)
       }}
     end
@@ -80,7 +80,7 @@ class DiagnosisTest < Test
 
   test "blocks of C code belong to the objects that were created with them" do
     [[640, 12], [640, nil], [40, nil]].each do |slot, line|
-      open = native(20) { |build, minute| (1..minute).each { |birth| build.row(["/srv/app/cart.rb:3 Cart#open"], "Deflate", slot: slot, birth: (birth * EACH) - 5, inuse: 1) } }
+      open = native(20) { |build, minute| (1..minute).each { |step| build.row(["/srv/app/cart.rb:3 Cart#open"], "Deflate", slot: slot, at_gc: (step * EACH) - 5, inuse: 1) } }
       found = walked(open, {3 => ["constant OPEN", "value {} value of Hash"], 12 => (["constant LOCKS"] if line)}).diagnosis
       holder = found.findings.first.holder
       # Not where a reference leads to the blocks, nor where there are more objects than blocks.
@@ -109,7 +109,7 @@ class DiagnosisTest < Test
   end
 
   test "where counts say that it grows and no line is certain, the most probable one is named" do
-    rows = ->(build) { [[LEAK, 105, 4], [OTHER, 150, 2]].each { |stack, birth, samples| build.row(stack, "String", birth: birth, inuse: samples) } }
+    rows = ->(build) { [[LEAK, 105, 4], [OTHER, 150, 2]].each { |stack, at_gc, samples| build.row(stack, "String", at_gc: at_gc, inuse: samples) } }
     thin = series(20) { |minute| {slots: 20 + minute, rows: (rows if minute > 15)} }
     found = walked(thin, {12 => LIST}).diagnosis
     assert_equal([:likely, [12], "ALL"], [found.state, found.findings.map { |finding| finding.line.subject.line }, found.findings.first.holder.to_s])
@@ -117,7 +117,7 @@ class DiagnosisTest < Test
   end
 
   test "with few major GCs, growth is what was allocated after the start and a walk reached" do
-    few = series(3) { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, OTHER, 1, 400); kept(build, LEAK, minute, 16, from: 2); build.row(CHURN, "Array", birth: 25, inuse: 40) }} }
+    few = series(3) { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, OTHER, 1, 400); kept(build, LEAK, minute, 16, from: 2); build.row(CHURN, "Array", at_gc: 25, inuse: 40) }} }
     found = walked(few, {8 => ["constant REPORTS"], 12 => LIST, 9 => nil}).diagnosis
     assert_equal([:unknown, [12], "ALL"], [found.state, found.findings.map { |finding| finding.line.subject.line }, found.findings.first.holder.to_s])
     assert(flat(found.text).include?("The line that grew most so far is /srv/app/cart.rb:12 `Cart#add` (+1.0 MiB), retained by `ALL`."), flat(found.text))
@@ -183,7 +183,7 @@ class DiagnosisTest < Test
     grown = series(20) do |minute|
       {slots: 20 + minute, rows: lambda { |build|
         kept(build, LEAK, minute, 16, from: 2)
-        build.row(LEAK, "String", birth: 1, inuse: minute < 20 ? 40 : 40 * left) if left
+        build.row(LEAK, "String", at_gc: 1, inuse: minute < 20 ? 40 : 40 * left) if left
       }}
     end
     ways = [first, last].map { |entries|
@@ -217,7 +217,7 @@ class DiagnosisTest < Test
     assert_equal([:confirmed, nil], [few.state, few.findings.first.entries.gone])
     assert(flat(few.text).include?("Its entries: 4 → 3,680 since 00:01:00 UTC (first walk)."), flat(few.text))
     evicts = series(20) do |minute|
-      {slots: 20 + minute, rows: ->(build) { (2..minute).each { |birth| build.row(LEAK, "String", birth: (birth * EACH) - 5, inuse: birth > 15 ? 20 : 6) } }}
+      {slots: 20 + minute, rows: ->(build) { (2..minute).each { |step| build.row(LEAK, "String", at_gc: (step * EACH) - 5, inuse: step > 15 ? 20 : 6) } }}
     end
     ways = [4, 3680].map { |entries| ["constant CACHE ##{entries}", "element [] of Array"] }
     found = walked(evicts, {5 => ways[1]}, first: {5 => ways[0]}).diagnosis
@@ -242,7 +242,7 @@ class DiagnosisTest < Test
     table = ["!/usr/bin/ruby st_init_table", "/srv/app/cache.rb:3 Cache#put"]
     doubled = series(20) { |minute|
       {slots: 20 + minute, rows: ->(build) {
-        kept(build, LEAK, minute, 4); build.blocks(table, "ruby", (minute < 12 ? 4 : 8) << 20, birth: (minute < 12 ? 5 : 125), inuse: 1)
+        kept(build, LEAK, minute, 4); build.blocks(table, "ruby", (minute < 12 ? 4 : 8) << 20, at_gc: (minute < 12 ? 5 : 125), inuse: 1)
       }}
     }
     named = ->(first, last) { walked(doubled, {3 => ["constant CACHE ##{last}"]}, first: {3 => ["constant CACHE ##{first}"]}).diagnosis.findings.flat_map(&:lines).map { |line| line.place.line } }
@@ -304,7 +304,7 @@ class DiagnosisTest < Test
   def from_c(*stack, library, holder: nil)
     frames = [*stack, "/srv/app/cart.rb:12 LibXML::XML::Node#initialize", APP]
     frames = stack if stack.last.include?("(no GVL)")
-    leak = series(20) { |minute| {malloc: 30 + minute, rows: ->(build) { (1..minute).each { |birth| build.blocks(frames, library, 60_000, birth: (birth * EACH) - 5, inuse: 16, alloc: 16) } }} }
+    leak = series(20) { |minute| {malloc: 30 + minute, rows: ->(build) { (1..minute).each { |step| build.blocks(frames, library, 60_000, at_gc: (step * EACH) - 5, inuse: 16, alloc: 16) } }} }
     walked(leak, {12 => holder, 0 => holder}).diagnosis
   end
 
@@ -337,8 +337,8 @@ class DiagnosisTest < Test
   test "of blocks that were not touched it is said how much is resident" do
     half = series(20) { |minute|
       {malloc: 30 + minute, rows: ->(build) {
-        (1..minute).each { |birth|
-          build.blocks(NATIVE, "libz.so.1", 60_000, birth: (birth * EACH) - 5, inuse: 16, alloc: 16, resident: 24_000)
+        (1..minute).each { |step|
+          build.blocks(NATIVE, "libz.so.1", 60_000, at_gc: (step * EACH) - 5, inuse: 16, alloc: 16, resident: 24_000)
         }
       }}
     }
@@ -352,7 +352,7 @@ class DiagnosisTest < Test
   # --- which lines ---
 
   test "what comes and goes is not named, however much there is" do
-    found = diagnosis(20) { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, LEAK, minute, 16); build.row(CHURN, "String", birth: (minute * EACH) - 5, inuse: 300) }} }
+    found = diagnosis(20) { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, LEAK, minute, 16); build.row(CHURN, "String", at_gc: (minute * EACH) - 5, inuse: 300) }} }
     assert_equal([5], named(found))
   end
 
@@ -361,7 +361,7 @@ class DiagnosisTest < Test
       found = diagnosis(20) do |minute|
         {slots: 20 + minute + [minute, 9].min, rows: lambda { |build|
           kept(build, OTHER, minute, 16)
-          (1..[minute, 9].min).each { |file| build.row([stack[0].sub("%d", file.to_s), stack[1]], "String", birth: (file * EACH) - 5, inuse: 16) }
+          (1..[minute, 9].min).each { |file| build.row([stack[0].sub("%d", file.to_s), stack[1]], "String", at_gc: (file * EACH) - 5, inuse: 16) }
         }}
       end
       assert_equal([8], named(found))
@@ -373,7 +373,7 @@ class DiagnosisTest < Test
     found = diagnosis(20) do |minute|
       {slots: 20 + minute, rows: lambda { |build|
         kept(build, LEAK, minute, 16)
-        (1..minute).each { |birth| build.blocks(pages, "ruby", 4096, birth: (birth * EACH) - 5, inuse: 4) }
+        (1..minute).each { |step| build.blocks(pages, "ruby", 4096, at_gc: (step * EACH) - 5, inuse: 4) }
       }}
     end
     assert_equal([5], named(found))
@@ -381,7 +381,7 @@ class DiagnosisTest < Test
 
   test "a String that is appended to is named, though its one block is always new" do
     log = ["!/usr/bin/ruby rb_str_buf_append", "/srv/app/log.rb:4 Log#add", "/srv/app/main.rb:3 <main>"]
-    found = diagnosis(20) { |minute| {malloc: 30 + minute, rows: ->(build) { build.blocks(log, "ruby", minute << 20, birth: (minute * EACH) - 5, inuse: 1) }} }
+    found = diagnosis(20) { |minute| {malloc: 30 + minute, rows: ->(build) { build.blocks(log, "ruby", minute << 20, at_gc: (minute * EACH) - 5, inuse: 1) }} }
     assert_equal([:likely, [4]], [found.state, named(found)])
   end
 

@@ -16,7 +16,7 @@ class FilterTest < Test
              .map { |place| ["#{place} User#name", "/srv/app/main.rb:1 <main>"] }
     stacks << ["#{GEMS}/rack-3.1.7/lib/rack.rb:9 Rack.call", "/srv/app/main.rb:1 <main>"]
     stacks << ["#{GEMS}/rack-test-2.1.0/lib/rack.rb:5 Rack.test", "/srv/app/main.rb:1 <main>"]
-    stacks.inject(Build.new) { |build, stack| build.row(stack, "String", inuse: 1, birth: 1) }.profile.filter(**wanted)
+    stacks.inject(Build.new) { |build, stack| build.row(stack, "String", inuse: 1, at_gc: 1) }.profile.filter(**wanted)
           .rows.map { |row| row.stack.first.then { |frame| "#{frame.path[%r{[^/]+/[^/]+\z}]}:#{frame.lineno}" } }
   end
 
@@ -70,7 +70,7 @@ class FilterTest < Test
     assert_equal(%w[Ticket], filtered(stack: /model-7/))
   end
 
-  test "by age in GCs; what has no birth has no age" do
+  test "by age in GCs; what has no GC of allocation has no age" do
     assert_equal(%w[String Object], filtered(age: 80..))
     assert_equal(%w[Ticket Hash], filtered(age: 0..1))
     assert_equal(%w[Array], filtered(age: 10))
@@ -138,7 +138,7 @@ class FilterTest < Test
                  sample_build.profile.groups(:gem).to_h { |group| [group.key, group.inuse.samples] }.reject { |_, samples| samples.zero? })
     assert_equal(["(GC)"], Build.new.malloc(["#{XML} f", ":0 (GC)"], "libxml2.so.2", 64, inuse: 1).profile.top(by: :gem).map(&:key))
     later = sample_build("gc" => {"count" => 110}, "taken_ns" => Build::STARTED + 20 * Build::MINUTE)
-            .row(["#{GEMS}/rack-3.1.7/lib/rack.rb:9 Rack.call"], "String", inuse: 30, birth: 105)
+            .row(["#{GEMS}/rack-3.1.7/lib/rack.rb:9 Rack.call"], "String", inuse: 30, at_gc: 105)
     assert((later.profile - sample_build.profile).report(by: :gem).to_s.match?(/^1  \+15\.0 MiB .* rack-3\.1\.7$/))
   end
 end

@@ -15,7 +15,7 @@ class GcTimesTest < Test
     assert_equal([[3, at(0.25r), 2], [4, at(1), 3], [9, at(10), 3], [10, at(10.5r), 4]], TIMES.map(&:to_a))
   end
 
-  test "a birth is after the GC that counted up to it, and before the next that is known" do
+  test "an allocation is after the GC that counted up to it, and before the next that is known" do
     assert_equal([at(0.25r), at(1)], TIMES.allocated_at(3))
     assert_equal([at(1), at(10)], TIMES.allocated_at(4))
     assert_equal([at(1), at(10)], TIMES.allocated_at(7))
@@ -53,7 +53,7 @@ class GcTimesTest < Test
 
   def head(forced)
     build = Build.new("gc" => {"count" => 9, "minor" => 4, "major" => 5, "last_major_ns" => nil}, "forced" => forced)
-    build.row(["a.rb:1 A#a"], "String", inuse: 20, birth: 1)
+    build.row(["a.rb:1 A#a"], "String", inuse: 20, at_gc: 1)
     HeapSample::Header.new(build.profile.info, Layout.new(width: 300)).lines.grep(/Forced/).first
   end
 

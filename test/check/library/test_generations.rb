@@ -13,9 +13,9 @@ class GenerationsTest < Test
 
   def aged_build
     build = malloc_build("gc" => {"count" => 1000})
-    1000.times { |gc| build.row(["/srv/app/leak.rb:7 Leak#x", MAIN], "String", inuse: 1, birth: gc) }
-    build.row(["/srv/app/boot.rb:1 <main>"], "Hash", type: "T_HASH", inuse: 300, birth: 5)
-    build.row(["/srv/app/work.rb:1 W#w", MAIN], "Array", type: "T_ARRAY", inuse: 40, young: 3, birth: 999)
+    1000.times { |gc| build.row(["/srv/app/leak.rb:7 Leak#x", MAIN], "String", inuse: 1, at_gc: gc) }
+    build.row(["/srv/app/boot.rb:1 <main>"], "Hash", type: "T_HASH", inuse: 300, at_gc: 5)
+    build.row(["/srv/app/work.rb:1 W#w", MAIN], "Array", type: "T_ARRAY", inuse: 40, young: 3, at_gc: 999)
   end
 
   test "a few ages one by one, many in ranges that double" do
@@ -32,7 +32,7 @@ class GenerationsTest < Test
     end
   end
 
-  test "the ages add up to all slots with a birth, and the rest is said" do
+  test "the ages add up to all slots with a GC of allocation, and the rest is shown" do
     generations = aged_build.profile.generations
     assert_equal(1380, generations.total.samples)
     assert_equal(1380, generations.sum { |generation| generation.estimate.samples })
@@ -109,7 +109,7 @@ class GenerationsTest < Test
 
   test "ages that cannot be do not take for ever" do
     build = Build.new("gc" => {"count" => 1 << 60})
-    build.row(["/srv/a.rb:1 A#a"], "String", inuse: 3, birth: 0).row(["/srv/a.rb:1 A#a"], "String", inuse: 3, birth: 1 << 62)
+    build.row(["/srv/a.rb:1 A#a"], "String", inuse: 3, at_gc: 0).row(["/srv/a.rb:1 A#a"], "String", inuse: 3, at_gc: 1 << 62)
     generations = build.profile.generations
     assert_equal(6, generations.total.samples)
     assert(generations.count < 70)

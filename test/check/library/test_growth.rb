@@ -15,8 +15,8 @@ class GrowthTest < Test
 
   def build(**meta) = Build.new(**meta)
 
-  def one(samples, birth: 10, stack: ["a.rb:1 A#a"], **meta)
-    build(**meta).row(stack, "String", inuse: samples, birth: birth).profile
+  def one(samples, at_gc: 10, stack: ["a.rb:1 A#a"], **meta)
+    build(**meta).row(stack, "String", inuse: samples, at_gc: at_gc).profile
   end
 
   test "a profile less itself is nothing" do
@@ -27,20 +27,20 @@ class GrowthTest < Test
   end
 
   test "the report says what is not in it, for no GC has looked at it" do
-    later = build(**LATER).row(["a.rb:1 A#a"], "String", inuse: 20, young: 30, birth: 105).profile
+    later = build(**LATER).row(["a.rb:1 A#a"], "String", inuse: 20, young: 30, at_gc: 105).profile
     text = (later - one(10)).report.text(width: 200).to_s
     assert(text.match?(/^Not in the tables: 15\.0 MiB .* allocated since the last GC\. Some of it may be retained; GC\.sample_profile\(full_gc: true\) shows it\.$/), text)
     refute((one(20, **LATER) - one(10)).report.text(width: 200).to_s.include?("Not in the tables"))
   end
 
-  test "what was born since is gained, with its own variance" do
-    growth = (sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - sample_build.profile)
+  test "what was allocated since is gained, with its own variance" do
+    growth = (sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, at_gc: 105).profile - sample_build.profile)
     row = growth.rows.find { |candidate| candidate.stack.first.path == "y.rb" }
     assert_equal([30, 0], [row.gained.samples, row.lost.samples])
     assert_close(30 * UNIT, row.space, 1e-3)
   end
 
-  test "what died since is lost, with the variance of the dead only" do
+  test "what was freed since is lost, with the variance of the freed objects only" do
     growth = one(20, **LATER) - one(100)
     row = growth.rows.first
     assert_equal([0, 80], [row.gained.samples, row.lost.samples])
@@ -55,26 +55,26 @@ class GrowthTest < Test
     assert(high - low < 10 * UNIT, "#{low} to #{high}")
   end
 
-  test "what was young before counts as born since" do
-    earlier = build.row(["a.rb:1 A#a"], "String", young: 30, birth: 100).profile
-    growth = one(25, birth: 100, **LATER) - earlier
+  test "what was young before counts as allocated since" do
+    earlier = build.row(["a.rb:1 A#a"], "String", young: 30, at_gc: 100).profile
+    growth = one(25, at_gc: 100, **LATER) - earlier
     assert_equal(25, growth.total.gained.samples)
     assert_equal(0, growth.total.lost.samples)
   end
 
   test "a row that was half young keeps both sides, and the larger error" do
-    earlier = build.row(["a.rb:1 A#a"], "String", inuse: 10, young: 10, birth: 100).profile
-    row = (one(12, birth: 100, **LATER) - earlier).rows.first
+    earlier = build.row(["a.rb:1 A#a"], "String", inuse: 10, young: 10, at_gc: 100).profile
+    row = (one(12, at_gc: 100, **LATER) - earlier).rows.first
     assert_equal([12, 10], [row.gained.samples, row.lost.samples])
   end
 
-  test "births and sizes keep rows apart, and threads do not" do
-    earlier = build.row(["a.rb:1 A#a"], "String", inuse: 10, birth: 5).profile
+  test "GCs of allocation and sizes keep rows apart, and threads do not" do
+    earlier = build.row(["a.rb:1 A#a"], "String", inuse: 10, at_gc: 5).profile
     moved = lambda do |**differs|
-      total = (build(**LATER).row(["a.rb:1 A#a"], "String", inuse: 10, birth: 5, **differs).profile - earlier).total
+      total = (build(**LATER).row(["a.rb:1 A#a"], "String", inuse: 10, at_gc: 5, **differs).profile - earlier).total
       [total.gained.samples, total.lost.samples]
     end
-    assert_equal([[10, 10], [10, 10], [0, 0]], [moved.(birth: 6), moved.(slot: 80), moved.(thread: 2)])
+    assert_equal([[10, 10], [10, 10], [0, 0]], [moved.(at_gc: 6), moved.(slot: 80), moved.(thread: 2)])
   end
 
   test "across processes nothing is matched and variances add" do
@@ -107,7 +107,7 @@ class GrowthTest < Test
   end
 
   test "a saved profile is matched with one from memory" do
-    growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - PprofEncoder.reloaded(sample_build)
+    growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, at_gc: 105).profile - PprofEncoder.reloaded(sample_build)
     assert(growth.matched?)
     assert_equal(["String"], growth.groups(:class).select { |group| group.space.abs > UNIT }.map(&:key))
   end
@@ -118,8 +118,8 @@ class GrowthTest < Test
   end
 
   test "the report of growth, word for word" do
-    later = sample_build(**LATER).row(["/srv/app/leak.rb:7 Leak#now", "/srv/app/main.rb:3 <main>"], "String", inuse: 30, birth: 105)
-    earlier = sample_build.row(["/srv/app/cache.rb:9 Cache#put"], "Hash", type: "T_HASH", slot: 160, inuse: 8, birth: 70)
+    later = sample_build(**LATER).row(["/srv/app/leak.rb:7 Leak#now", "/srv/app/main.rb:3 <main>"], "String", inuse: 30, at_gc: 105)
+    earlier = sample_build.row(["/srv/app/cache.rb:9 Cache#put"], "Hash", type: "T_HASH", slot: 160, inuse: 8, at_gc: 70)
     assert_equal(<<~TEXT, (later.profile - earlier.profile).report.text(root: "/srv/app").to_s)
       Growth of live memory over 10 min 0 s, 10 GCs: +11.0 MiB (+3.9 – +18.6 MiB) in 367,013 objects
       Not in the tables: 3.0 MiB (1.2 – 6.4 MiB) in 19,664 objects, 6 samples allocated since the last GC. Some of it may be
@@ -144,7 +144,7 @@ class GrowthTest < Test
   end
 
   test "nothing significant is said to be so" do
-    report = (one(2, birth: 105, **LATER) - one(3)).report.to_s
+    report = (one(2, at_gc: 105, **LATER) - one(3)).report.to_s
     assert(report.end_with?("Nothing grew by more than sampling noise.\n"), report)
   end
 
@@ -160,10 +160,10 @@ class GrowthTest < Test
   test "of 300 steady lines in two processes none is called growth, beside one that grows" do
     random = Random.new(3)
     earlier, later = [{}, {**LATER, process_start: "other"}].map do |meta|
-      (1..300).inject(build(**meta)) { |profile, n| profile.row(["a.rb:#{n} A#a"], "String", inuse: drawn(random, 40), birth: 3) }
+      (1..300).inject(build(**meta)) { |profile, n| profile.row(["a.rb:#{n} A#a"], "String", inuse: drawn(random, 40), at_gc: 3) }
     end
-    earlier.row(["leak.rb:7 L#l"], "String", inuse: 20, birth: 3)
-    later.row(["leak.rb:7 L#l"], "String", inuse: 90, birth: 3)
+    earlier.row(["leak.rb:7 L#l"], "String", inuse: 20, at_gc: 3)
+    later.row(["leak.rb:7 L#l"], "String", inuse: 90, at_gc: 3)
     growth = later.profile - earlier.profile
     groups = growth.groups(:line)
     alone = groups.count(&:significant?)
@@ -178,15 +178,15 @@ class GrowthTest < Test
   test "a steady 100 MB whose objects are replaced all the time is within noise" do
     random = Random.new(5)
     wrong = 200.times.count do
-      earlier = build.row(["a.rb:1 A#a"], "String", inuse: drawn(random, 200), birth: 99)
-      later = build(**LATER).row(["a.rb:1 A#a"], "String", inuse: drawn(random, 200), birth: 109)
+      earlier = build.row(["a.rb:1 A#a"], "String", inuse: drawn(random, 200), at_gc: 99)
+      later = build(**LATER).row(["a.rb:1 A#a"], "String", inuse: drawn(random, 200), at_gc: 109)
       !(later.profile - earlier.profile).report.to_s.end_with?("Nothing grew by more than sampling noise.\n")
     end
     assert(wrong <= 12, "#{wrong} of 200 said to grow; 2.5% are allowed")
   end
 
   test "growth as data, in one line, and for pp" do
-    growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - sample_build.profile
+    growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, at_gc: 105).profile - sample_build.profile
     data = JSON.parse(JSON.generate(growth.report.to_h), symbolize_names: true)
     row = data[:rows][0]
     assert_equal(["grown", "y.rb", 1, 30], [row[:change], row[:path], row[:line], row[:samples]])
@@ -209,8 +209,8 @@ class GrowthTest < Test
     profiles = Array.new(3) do |round|
       one = build
       stacks = Array.new(150) { Array.new(random.rand(0..6)) { "f#{random.rand(60)}.rb:#{random.rand(1..4)} F#f" } }
-      random.rand(200).times { |n| one.row(["only#{round}.rb:#{n + 1} O#o"], "String", inuse: 1, birth: 1) }     # other numbers for the same frames
-      stacks.each { |stack| one.row(stack, "String", inuse: 1, birth: 1) }
+      random.rand(200).times { |n| one.row(["only#{round}.rb:#{n + 1} O#o"], "String", inuse: 1, at_gc: 1) }     # other numbers for the same frames
+      stacks.each { |stack| one.row(stack, "String", inuse: 1, at_gc: 1) }
       [one.profile, PprofEncoder.reloaded(one)]
     end.flatten
     interner = {}
@@ -230,7 +230,7 @@ class GrowthTest < Test
   end
 
   test "growth groups by class, type, method and file" do
-    growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, birth: 105).profile - sample_build.profile
+    growth = sample_build(**LATER).row(["y.rb:1 Y#y"], "String", inuse: 30, at_gc: 105).profile - sample_build.profile
     Groups::BY.each { |by| assert(growth.report(by: by).to_s.include?("Grown, by #{by}:")) }
     assert_error(ArgumentError, /cannot group by 3/) { growth.report(by: 3).to_s }
   end
@@ -240,8 +240,8 @@ class GrowthTest < Test
     growth = lambda do |on, kind: :both|
       malloc = {"state" => on ? "on" : "off", "interval" => (512 * 1024 if on), "interval_changes" => 0, "allocator" => "jemalloc 5.3.1", "missing" => nil}
       earlier, later = [{}, LATER].map { |time| build(**time, malloc: malloc) }
-      later.row(["a.rb:1 A#a"], "String", inuse: 30, birth: 105)
-      later.blocks(["!/lib/libfoo.so foo", "a.rb:1 A#a"], "libfoo.so", 100_000, birth: 105, inuse: 30) if on
+      later.row(["a.rb:1 A#a"], "String", inuse: 30, at_gc: 105)
+      later.blocks(["!/lib/libfoo.so foo", "a.rb:1 A#a"], "libfoo.so", 100_000, at_gc: 105, inuse: 30) if on
       text = (later.profile - earlier.profile).report(kind: kind).to_s.tr("\n", " ")
       refute(text.include?("hour"), text)
       text[/The largest growth: .* in \S+ objects(.*?), mostly/, 1]

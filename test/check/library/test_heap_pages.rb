@@ -11,15 +11,15 @@ class HeapPagesTest < Test
   MIB_OF_PAGES = 1 << 20
 
   # Two lines; the first holds +held+ bytes of free slots with +samples+ samples, +pinned+ of them pinned.
-  def pages_build(held: 40 * MIB_OF_PAGES, pinned: 10 * MIB_OF_PAGES, unshared: 0, born: 0, samples: 40, rss: 100 * MIB_OF_PAGES, **meta)
+  def pages_build(held: 40 * MIB_OF_PAGES, pinned: 10 * MIB_OF_PAGES, unshared: 0, allocated: 0, samples: 40, rss: 100 * MIB_OF_PAGES, **meta)
     heaps = [{"slot_size" => 40, "total_slots" => 2_000_000, "live_slots" => 40_000, "live_at_start" => 10,
               "pages" => 800, "pinned_pages" => 100, "held_slots" => 1_200_000, "compact_bytes" => 30 * MIB_OF_PAGES}]
     build = Build.new("heaps" => heaps, "account" => {"rss" => rss, "slots_free" => rss / 2}, **meta)
-    build.row(["/srv/app/a.rb:3 A#keep", "/srv/app/main.rb:1 <main>"], "Object", inuse: samples, birth: 3)
-    build.row(["/srv/app/b.rb:9 B#dense", "/srv/app/main.rb:2 <main>"], "String", inuse: 400, birth: 3)
+    build.row(["/srv/app/a.rb:3 A#keep", "/srv/app/main.rb:1 <main>"], "Object", inuse: samples, at_gc: 3)
+    build.row(["/srv/app/b.rb:9 B#dense", "/srv/app/main.rb:2 <main>"], "String", inuse: 400, at_gc: 3)
     profile = build.profile
     profile.table[0][HeapSample::Columns::HOLDS_FREE, 3] = [held, held.to_f**2 / samples, pinned]
-    profile.table[0][HeapSample::Columns::UNSHARED, 3] = [unshared, unshared.to_f**2 / samples, born]
+    profile.table[0][HeapSample::Columns::UNSHARED, 3] = [unshared, unshared.to_f**2 / samples, allocated]
     profile
   end
 
@@ -59,7 +59,7 @@ class HeapPagesTest < Test
 
   test "a report says what a forked process does not share any more, by line" do
     inherited = {"bytes" => 60 * MIB_OF_PAGES, "unshared" => 45 * MIB_OF_PAGES}
-    profile = pages_build(unshared: 30 * MIB_OF_PAGES, born: 20 * MIB_OF_PAGES, "inherited" => inherited)
+    profile = pages_build(unshared: 30 * MIB_OF_PAGES, allocated: 20 * MIB_OF_PAGES, "inherited" => inherited)
     text = profile.report.text(**LOOK_AT_PAGES).to_s
     assert(text.gsub(/\s+/, " ").include?("but no longer: 45.0 MiB of 60.0 MiB of heap pages (75.0%)"), text)
     assert(profile.top(value: :unshared).text(**LOOK_AT_PAGES).to_s.match?(/30\.0 MiB +±.* +20\.0 MiB .*a\.rb:3/), text)

@@ -20,11 +20,11 @@ class LabelsTest < Test
 
   # 100 of orders, 50 of users, 20 without labels, 10 without room; and malloc's, of orders.
   def labelled(factor = 1)
-    Build.new.row(LINE, "String", inuse: 100 * factor, birth: 20, labels: ORDERS)
-         .row(LINE, "String", inuse: 50, birth: 20, labels: {"controller" => "users", "tenant" => "a=b c"})
-         .row(LINE, "String", inuse: 20, birth: 20)
-         .row(LINE, "Array", inuse: 10, birth: 20, labels: {"labels" => "(other)"})
-         .blocks(LINE, "libfoo.so.1", 2000, inuse: 30, birth: 20, labels: ORDERS)
+    Build.new.row(LINE, "String", inuse: 100 * factor, at_gc: 20, labels: ORDERS)
+         .row(LINE, "String", inuse: 50, at_gc: 20, labels: {"controller" => "users", "tenant" => "a=b c"})
+         .row(LINE, "String", inuse: 20, at_gc: 20)
+         .row(LINE, "Array", inuse: 10, at_gc: 20, labels: {"labels" => "(other)"})
+         .blocks(LINE, "libfoo.so.1", 2000, inuse: 30, at_gc: 20, labels: ORDERS)
   end
 
   def samples(groups) = groups.to_h { |group| [group.key, group.inuse.samples] }

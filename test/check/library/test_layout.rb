@@ -86,8 +86,8 @@ class LayoutTest < Test
     account = {"rss" => (2 + later) << 29, "slots_live" => (1 + later) << 29, "malloc_live" => 1 << 28, "allocator" => "x\e[0m"}
     sample_build("account" => account, "account_at_start" => account, "taken_ns" => Build::STARTED + (10 + later) * Build::MINUTE,
                  "gc" => {"count" => 100 + 100 * later, "minor" => 80, "major" => 20})
-      .row([line, "app/main.rb:1 <main>"], "Very::Long::Class::Name::That::Nobody::Writes\e[2J", inuse: 300 + 50 * later, birth: 99, young: 20, dead: 50, alloc: 500)
-      .row([line.sub("1234", "1")], "B", inuse: 3, birth: 98)
+      .row([line, "app/main.rb:1 <main>"], "Very::Long::Class::Name::That::Nobody::Writes\e[2J", inuse: 300 + 50 * later, at_gc: 99, young: 20, freed: 50, alloc: 500)
+      .row([line.sub("1234", "1")], "B", inuse: 3, at_gc: 98)
       .malloc(["!/usr/lib/x86_64-linux-gnu/lib\e[1mxml2.so.2 xmlNewNodeWithAVeryLongName", line], "lib\e[1mxml2.so.2", 3000, inuse: 20 + 30 * later)
       .profile
   end

@@ -10,14 +10,14 @@ class LineHistoryTest < Test
   KEEPER = "/srv/app/models/order.rb:12 Order#keep"
   GEM = "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.7/lib/rack.rb:9 Rack#call"
 
-  # Profiles a minute apart: the line keeps 10 samples each, a gem that it calls 5; half as many more die.  Another line makes as much.
+  # Profiles a minute apart: the line keeps 10 samples each, a gem that it calls 5; half as many more are freed.  Another line makes as much.
   def series_of(count, other: "/srv/app/models/other.rb:7 Other#make", directory: "/srv/app")
     Series.new(Array.new(count) do |index|
       build = Build.new("directory" => directory, "taken_ns" => Build::STARTED + (10 + index) * Build::MINUTE, "gc" => {"count" => 100 + 10 * index, "major" => 9, "last_major_gc" => 1000})
       index.times do |step|
-        build.row([KEEPER], "String", inuse: 10, dead: 5, alloc: 15, birth: 101 + 10 * step).row([GEM, KEEPER], "Array", inuse: 5, birth: 101 + 10 * step)
+        build.row([KEEPER], "String", inuse: 10, freed: 5, alloc: 15, at_gc: 101 + 10 * step).row([GEM, KEEPER], "Array", inuse: 5, at_gc: 101 + 10 * step)
       end
-      build.row([other], "String", inuse: 40, birth: 1).profile
+      build.row([other], "String", inuse: 40, at_gc: 1).profile
     end)
   end
 

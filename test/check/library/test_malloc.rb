@@ -19,7 +19,7 @@ class MallocTest < Test
   test "a row of malloc says so, and which library called malloc" do
     slots, buffers = profile.rows
     assert_equal([false, "", 40], [slots.malloc?, slots.library, slots.slot_size])
-    assert_equal([true, "ruby", 0, "(malloc)", nil], [buffers.malloc?, buffers.library, buffers.slot_size, buffers.class_name, buffers.birth_gc])
+    assert_equal([true, "ruby", 0, "(malloc)", nil], [buffers.malloc?, buffers.library, buffers.slot_size, buffers.class_name, buffers.allocation_gc])
     assert(profile.malloc? && !Build.new.row([], "String", inuse: 1).profile.malloc?)
   end
 
@@ -139,7 +139,7 @@ class MallocTest < Test
     end
     Tempfile.create(["heap", ".pb"]) do |file|
       file.binmode
-      file.write(go.new(Build.new.row([MAIN], "String", inuse: 12, birth: 3).raw, meta: nil).encode)
+      file.write(go.new(Build.new.row([MAIN], "String", inuse: 12, at_gc: 3).raw, meta: nil).encode)
       file.flush
       frame = Profile.load(file.path).rows[0].stack[0]
       assert_equal([false, "/srv/app/main.rb:3:in '<main>'"], [frame.native?, frame.to_s])
@@ -214,7 +214,7 @@ class MallocTest < Test
   test "the header says what malloc can tell and what to set" do
     header = ->(**malloc) { Build.new("malloc" => malloc.transform_keys(&:to_s)).profile.report.to_s.lines[2].chomp }
     assert_equal("malloc: one sample per 512 KiB allocated, jemalloc 5.3.1", header[state: "on", interval: 524_288, allocator: "jemalloc 5.3.1"])
-    assert_equal("malloc: one sample per 1 MiB allocated; missing: deaths", header[state: "on", interval: 1 << 20, missing: "deaths"])
+    assert_equal("malloc: one sample per 1 MiB allocated; missing: frees", header[state: "on", interval: 1 << 20, missing: "frees"])
     assert_equal("malloc: not sampled, on standby: GC::SampleProfile.start starts it", header[state: "standby"])
     assert_equal("malloc: not sampled: start Ruby with --heap-sample=malloc=on to see it", header[state: "off"])
     assert_equal("malloc: not sampled (glibc 2.36): LD_PRELOAD=libjemalloc.so.2", header[state: "missing", allocator: "glibc 2.36",
@@ -230,7 +230,7 @@ class MallocTest < Test
   # --- growth ---
 
   def held(inuse, ever, size: 10 * MB, stack: [RUBY + " str_buf_new", PARSE], **meta)
-    Build.new(**meta).malloc(stack, "ruby", size, inuse: inuse, ever: ever, birth: 100).profile
+    Build.new(**meta).malloc(stack, "ruby", size, inuse: inuse, ever: ever, at_gc: 100).profile
   end
 
   def later(inuse, ever, **options) = held(inuse, ever, **LATER_META, **options)
@@ -288,8 +288,8 @@ class MallocTest < Test
     random = Random.new(1)
     300.times do
       before, ever = random.rand(1..30), random.rand(30..60)
-      earlier = Build.new.malloc([PARSE], "ruby", random.rand(100..2 * MB), inuse: before, ever: ever, birth: 100).profile
-      now = Build.new(**LATER_META).malloc([PARSE], "ruby", random.rand(100..2 * MB), inuse: random.rand(0..30), ever: ever + 7, birth: 100).profile
+      earlier = Build.new.malloc([PARSE], "ruby", random.rand(100..2 * MB), inuse: before, ever: ever, at_gc: 100).profile
+      now = Build.new(**LATER_META).malloc([PARSE], "ruby", random.rand(100..2 * MB), inuse: random.rand(0..30), ever: ever + 7, at_gc: 100).profile
       growth, = growth_of(now, earlier)
       growth.rows.each do |row|
         [row.gained, row.lost].each do |side|
@@ -300,7 +300,7 @@ class MallocTest < Test
   end
 
   test "rows of one stack are taken together" do
-    double = Build.new.malloc([PARSE], "ruby", 20_000, inuse: 10, ever: 10, birth: 100).malloc([PARSE], "ruby", 20_000, inuse: 10, ever: 10, birth: 100).profile
+    double = Build.new.malloc([PARSE], "ruby", 20_000, inuse: 10, ever: 10, at_gc: 100).malloc([PARSE], "ruby", 20_000, inuse: 10, ever: 10, at_gc: 100).profile
     _, gained, lost = growth_of(later(20, 20, size: 20_000, stack: [PARSE]), double)
     assert_equal([0, 0], [gained, lost])
   end
@@ -320,8 +320,8 @@ class MallocTest < Test
   end
 
   test "when malloc was sampled in one of the two only, it is left out" do
-    off = Build.new.row([PARSE], "String", inuse: 20, birth: 10).profile
-    on = Build.new(**LATER_META).row([PARSE], "String", inuse: 20, birth: 10).malloc([PARSE], "ruby", 20_000, inuse: 40).profile
+    off = Build.new.row([PARSE], "String", inuse: 20, at_gc: 10).profile
+    on = Build.new(**LATER_META).row([PARSE], "String", inuse: 20, at_gc: 10).malloc([PARSE], "ruby", 20_000, inuse: 40).profile
     growth = on - off
     assert_equal([true, true, []], [growth.malloc_left_out?, growth.matched?, growth.rows])
     assert(growth.report.to_s.include?("Malloc memory is left out"), growth.report.to_s)
@@ -334,7 +334,7 @@ class MallocTest < Test
   end
 
   test "growth can be of one kind, by function too" do
-    growth = malloc_build(**LATER_META).malloc(["#{XML} xmlNewNode", "/srv/app/leak.rb:1 Leak#x"], "libxml2.so.2", 200, inuse: 60, birth: 101).profile - profile
+    growth = malloc_build(**LATER_META).malloc(["#{XML} xmlNewNode", "/srv/app/leak.rb:1 Leak#x"], "libxml2.so.2", 200, inuse: 60, at_gc: 101).profile - profile
     assert_equal(["xmlNewNode (libxml2.so.2)"], growth.groups(:function, kind: :malloc).map(&:key))
     assert_equal([], growth.groups(:line, kind: :slots))
     assert(growth.report(by: :function, kind: :malloc).to_s.include?("malloc only"), growth.report.to_s)

@@ -9,7 +9,7 @@ class ModelTest < Test
 
   test "a row has what the sampler handed over" do
     row = sample_build.profile.rows[2]
-    assert_equal(["Ticket", "T_OBJECT", 160, 2, 99], [row.class_name, row.type, row.slot_size, row.thread, row.birth_gc])
+    assert_equal(["Ticket", "T_OBJECT", 160, 2, 99], [row.class_name, row.type, row.slot_size, row.thread, row.allocation_gc])
     assert_equal([7, 3, 10, 0], [row.inuse, row.young, row.alloc, row.freed].map(&:samples))
     assert_close(7 * 512 * 1024, row.inuse.space, 1e-3)
     assert_equal(["Model::Base.new", "<main>"], row.stack.map(&:label))
@@ -17,7 +17,7 @@ class ModelTest < Test
 
   test "rows of one stack share its frames" do
     build = Build.new
-    build.row(["a.rb:1 A#a"], "String", inuse: 1, birth: 1).row(["a.rb:1 A#a"], "Array", inuse: 1, birth: 1)
+    build.row(["a.rb:1 A#a"], "String", inuse: 1, at_gc: 1).row(["a.rb:1 A#a"], "Array", inuse: 1, at_gc: 1)
     first, second = build.profile.rows
     assert(first.stack.equal?(second.stack))
   end
@@ -51,7 +51,7 @@ class ModelTest < Test
 
   def lines(*stacks)
     build = Build.new
-    stacks.each { |stack| build.row(stack, "String", inuse: 20, birth: 1) }
+    stacks.each { |stack| build.row(stack, "String", inuse: 20, at_gc: 1) }
     build.profile.groups(:line).map { |group| Layout.new.place(group.key) }
   end
 
@@ -95,9 +95,9 @@ class ModelTest < Test
     build = Build.new
     ar = "/g/gems/activerecord-8.1.4/lib/relation.rb"
     build.row(["#{ar}:9 AR#load", "#{ar}:3 AR#find", "/srv/app/page.rb:7 Array#each", "/srv/app/page.rb:7 Page#find", "/srv/app/x.rb:1 <main>"],
-              "Book", inuse: 5, birth: 3)
-    build.row(["/srv/app/page.rb:8 Page#own", "/srv/app/x.rb:1 <main>"], "String", inuse: 3, birth: 3)
-    build.row(["#{ar}:9 AR#load", "#{ar}:1 <top>"], "String", inuse: 2, birth: 3)
+              "Book", inuse: 5, at_gc: 3)
+    build.row(["/srv/app/page.rb:8 Page#own", "/srv/app/x.rb:1 <main>"], "String", inuse: 3, at_gc: 3)
+    build.row(["#{ar}:9 AR#load", "#{ar}:1 <top>"], "String", inuse: 2, at_gc: 3)
     build.malloc(["!/usr/lib/libfoo.so foo_new", "#{ar}:9 AR#load", "/srv/app/page.rb:7 Page#find"], "libfoo.so", 2000, inuse: 4)
     assert_equal({"/srv/app/page.rb:7 Page#find" => 9, "/srv/app/page.rb:8 Page#own" => 3, "#{ar}:9 AR#load" => 2},
                  build.profile.groups(:app).to_h { |group| ["#{group.key.path}:#{group.key.line} #{group.key.label}", group.inuse.samples] })
@@ -113,10 +113,10 @@ class ModelTest < Test
     end
   end
 
-  test "age is the mean over objects in GCs, lifetime that of the dead" do
+  test "age is the mean over objects in GCs, lifetime over the freed" do
     build = Build.new
-    build.row(["a.rb:1 A#a"], "String", inuse: 3, birth: 90, dead: 2, alloc: 6, lived: 4)
-    build.row(["a.rb:1 A#a"], "String", inuse: 1, birth: 50)
+    build.row(["a.rb:1 A#a"], "String", inuse: 3, at_gc: 90, freed: 2, alloc: 6, lived: 4)
+    build.row(["a.rb:1 A#a"], "String", inuse: 1, at_gc: 50)
     group = build.profile.groups(:line).first
     assert_close((3 * 10 + 50) / 4.0, group.age(100))
     assert_close(4, group.lifetime)

@@ -23,7 +23,7 @@ class PinsTest < Test
     heaps = [{"slot_size" => 40, "total_slots" => 2_000_000, "live_slots" => 40_000, "live_at_start" => 10,
               "pages" => 800, "pinned_pages" => 100, "held_slots" => 1_200_000, "compact_bytes" => 30 * PINS_MIB}]
     build = Build.new("heaps" => heaps, "account" => {"rss" => 100 * PINS_MIB, "slots_free" => 50 * PINS_MIB}, **(kept ? {"kept" => kept} : {}), **meta)
-    build.row(["/srv/app/parser.rb:3 Parser#token", "/srv/app/main.rb:1 <main>"], "Token", inuse: 40, birth: 3)
+    build.row(["/srv/app/parser.rb:3 Parser#token", "/srv/app/main.rb:1 <main>"], "Token", inuse: 40, at_gc: 3)
     profile = build.profile
     profile.table[0][HeapSample::Columns::HOLDS_FREE, 3] = [40.0 * PINS_MIB, (40.0 * PINS_MIB)**2 / 40, 32 * PINS_MIB]
     profile

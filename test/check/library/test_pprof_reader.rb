@@ -45,14 +45,14 @@ class PprofReaderTest < Test
     [loaded(GZ), loaded(PB, ".pb"), loaded(PB, "")].each do |profile|
       assert_equal(MetaMessage.decode(MetaMessage.encode(RAW[:meta])), profile.meta)
       profile.rows.zip(sample_build.profile.rows) do |row, original|
-        assert_equal([original.class_name, original.type, original.slot_size, original.thread, original.birth_gc],
-                     [row.class_name, row.type, row.slot_size, row.thread, row.birth_gc])
+        assert_equal([original.class_name, original.type, original.slot_size, original.thread, original.allocation_gc],
+                     [row.class_name, row.type, row.slot_size, row.thread, row.allocation_gc])
         %i[inuse young alloc freed].each do |name|
           assert_equal(original.public_send(name).samples, row.public_send(name).samples)
           assert_close(original.public_send(name).objects, row.public_send(name).objects, 1e-3)
           assert_close(original.public_send(name).variance, row.public_send(name).variance, 1e-3)
         end
-        assert_close(original[:dead_gcs], row[:dead_gcs], 1e-3)
+        assert_close(original[:freed_gcs], row[:freed_gcs], 1e-3)
         next if original.stack.empty?
 
         assert_equal(original.stack.map(&:to_s), row.stack.map(&:to_s))
@@ -65,10 +65,10 @@ class PprofReaderTest < Test
     assert_equal("(no stack)", loaded(GZ).groups(:line).to_a.last.key.label)
   end
 
-  test "a birth at GC 0 is not a missing one" do
-    assert_equal(0, loaded(GZ).rows.last.birth_gc)
+  test "an allocation at GC 0 is not a missing one" do
+    assert_equal(0, loaded(GZ).rows.last.allocation_gc)
     raw = Build.new.row(["a.rb:1 A#a"], "String", alloc: 3).raw
-    assert_nil(loaded(PprofEncoder.gzip(raw)).rows.first.birth_gc)
+    assert_nil(loaded(PprofEncoder.gzip(raw)).rows.first.allocation_gc)
   end
 
   test "numbers need not be packed" do

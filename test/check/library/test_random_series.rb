@@ -49,8 +49,8 @@ class RandomSeriesTest < Test
       major
       build = Build.new(interval: UNIT, majors: maybe(:ring, @ring.dup, @ring.dup, @ring.last(32), @ring.last(1), [], nil), **meta(minute))
       maybe(:rows, [LEAK], *STACKS.map { |stack| [stack] }).each { |stack| kept(build, stack, minute, 16, class_name: maybe(:class, "String", "", "Thread", "\e[31m", "#<Class:0x0>")) }
-      build.row(one_of(*STACKS), "Array", birth: maybe(:birth, 0, nil, @gc, @gc + 9), inuse: maybe(:inuse, 1, 0, 1000), young: 3)
-      build.blocks(["!/usr/lib/libz.so.1 inflate", APP], maybe(:library, "libz.so.1", "", "ruby"), maybe(:size, 4096, 1, 2**40), birth: @random.rand(@gc + 1), inuse: 9, resident: 1)
+      build.row(one_of(*STACKS), "Array", at_gc: maybe(:at_gc, 0, nil, @gc, @gc + 9), inuse: maybe(:inuse, 1, 0, 1000), young: 3)
+      build.blocks(["!/usr/lib/libz.so.1 inflate", APP], maybe(:library, "libz.so.1", "", "ruby"), maybe(:size, 4096, 1, 2**40), at_gc: @random.rand(@gc + 1), inuse: 9, resident: 1)
     end
 
     # In what the GC lists all goes on; what else there would be, Major.list refuses.

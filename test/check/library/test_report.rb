@@ -88,7 +88,7 @@ class ReportTest < Test
 
   test "an exact profile has no intervals and no weak rows" do
     build = Build.new(interval: 1)
-    build.row(["a.rb:1 A#a"], "String", inuse: 3, birth: 1)
+    build.row(["a.rb:1 A#a"], "String", inuse: 3, at_gc: 1)
     text = build.profile.report.to_s
     assert(text.include?("120 B (exact) in 3 objects"), text)
     assert(text.include?("1  120 B         exact"), text)
@@ -97,7 +97,7 @@ class ReportTest < Test
 
   test "before the first mark the tables are of what is young" do
     build = Build.new("gc" => {"count" => 1, "minor" => 1, "major" => 0, "last_major_ns" => nil})
-    build.row(["a.rb:1 A#a"], "String", young: 30, birth: 1)
+    build.row(["a.rb:1 A#a"], "String", young: 30, at_gc: 1)
     text = build.profile.report.to_s
     assert(text.include?("Young memory (allocated since the last GC, so it may be garbage), by line: 15.0 MiB"), text)
     assert(text.include?("0 major (none yet)"), text)
@@ -123,7 +123,7 @@ class ReportTest < Test
 
   test "a weak largest row is not read with confidence" do
     build = Build.new
-    build.row(["a.rb:1 A#a"], "String", inuse: 2, birth: 1)
+    build.row(["a.rb:1 A#a"], "String", inuse: 2, at_gc: 1)
     assert(build.profile.report.to_s.tr("\n", " ").end_with?("Too few samples to rely on: sample longer, or at a smaller interval. "))
   end
 end

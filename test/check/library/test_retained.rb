@@ -18,11 +18,11 @@ class RetainedTest < Test
   end
 
   def leaking(**meta)
-    first = at(0).row(LEAK, "String", inuse: 20, birth: 95).row(QUEUE, "Job", inuse: 30, birth: 99)
-    second = at(1, **meta).row(LEAK, "String", inuse: 20, birth: 95).row(LEAK, "String", inuse: 22, birth: 105)
-                          .row(QUEUE, "Job", inuse: 30, birth: 109)
-    third = at(2, **meta).row(LEAK, "String", inuse: 20, birth: 95).row(LEAK, "String", inuse: 21, birth: 105)
-                         .row(LEAK, "String", inuse: 20, birth: 115).row(QUEUE, "Job", inuse: 29, birth: 119)
+    first = at(0).row(LEAK, "String", inuse: 20, at_gc: 95).row(QUEUE, "Job", inuse: 30, at_gc: 99)
+    second = at(1, **meta).row(LEAK, "String", inuse: 20, at_gc: 95).row(LEAK, "String", inuse: 22, at_gc: 105)
+                          .row(QUEUE, "Job", inuse: 30, at_gc: 109)
+    third = at(2, **meta).row(LEAK, "String", inuse: 20, at_gc: 95).row(LEAK, "String", inuse: 21, at_gc: 105)
+                         .row(LEAK, "String", inuse: 20, at_gc: 115).row(QUEUE, "Job", inuse: 29, at_gc: 119)
     [first, second, third].map(&:profile)
   end
 
@@ -47,8 +47,8 @@ class RetainedTest < Test
   # at the beginning of each GC finds what is live; what was allocated in the GC of the snapshot is young.
   def lives(random)
     Array.new(400) do
-      birth = random.rand(90..121)
-      {line: random.rand(4) + 1, birth: birth, death: birth + (random.rand(3).zero? ? 1000 : random.rand(1..15))}
+      allocated = random.rand(90..121)
+      {line: random.rand(4) + 1, allocated: allocated, freed: allocated + (random.rand(3).zero? ? 1000 : random.rand(1..15))}
     end
   end
 
@@ -56,11 +56,11 @@ class RetainedTest < Test
     random = Random.new(2)
     25.times do
       objects = lives(random)
-      alive = ->(object, gc) { object[:birth] < gc && object[:death] >= gc }
+      alive = ->(object, gc) { object[:allocated] < gc && object[:freed] >= gc }
       profiles = [100, 110, 120].each_with_index.map do |gc, number|
         build = at(number, interval: 1)
-        objects.select { |object| object[:birth] <= gc && object[:death] >= gc }.group_by { |object| [object[:line], object[:birth]] }.each do |(line, birth), some|
-          build.row(["/srv/a.rb:#{line} A#a"], "String", birth: birth, **(birth == gc ? {young: some.size} : {inuse: some.size}))
+        objects.select { |object| object[:allocated] <= gc && object[:freed] >= gc }.group_by { |object| [object[:line], object[:allocated]] }.each do |(line, at_gc), some|
+          build.row(["/srv/a.rb:#{line} A#a"], "String", at_gc: at_gc, **(at_gc == gc ? {young: some.size} : {inuse: some.size}))
         end
         build.profile
       end
@@ -72,18 +72,18 @@ class RetainedTest < Test
   end
 
   test "a steady line retains nothing, be it 100 MB and replaced all the time" do
-    profiles = [0, 1, 2].map { |n| at(n).row(LEAK, "String", inuse: 200, birth: 3).row(QUEUE, "Job", inuse: 200, birth: 99 + 10 * n).profile }
+    profiles = [0, 1, 2].map { |n| at(n).row(LEAK, "String", inuse: 200, at_gc: 3).row(QUEUE, "Job", inuse: 200, at_gc: 99 + 10 * n).profile }
     text = retained(profiles).to_s
     assert(text.end_with?("No memory allocated after the first profile is known to be retained.\n"), text)
   end
 
-  test "born in the GC of the first: what was in use there is taken off; in that of the second: no more than was in use" do
-    profiles = [at(0).row(LEAK, "String", inuse: 10, young: 5, birth: 100), at(1).row(LEAK, "String", inuse: 15, birth: 100),
-                at(2).row(LEAK, "String", inuse: 14, birth: 100)].map(&:profile)
+  test "allocated in the GC of the first: what was in use there is taken off; in that of the second: no more than was in use" do
+    profiles = [at(0).row(LEAK, "String", inuse: 10, young: 5, at_gc: 100), at(1).row(LEAK, "String", inuse: 15, at_gc: 100),
+                at(2).row(LEAK, "String", inuse: 14, at_gc: 100)].map(&:profile)
     assert_equal([4, 5], retained(profiles).first.then { |row| [row.samples, row.came.samples] })
-    profiles = [at(0), at(1).row(LEAK, "String", inuse: 6, young: 9, birth: 110), at(2).row(LEAK, "String", inuse: 15, birth: 110)].map(&:profile)
+    profiles = [at(0), at(1).row(LEAK, "String", inuse: 6, young: 9, at_gc: 110), at(2).row(LEAK, "String", inuse: 15, at_gc: 110)].map(&:profile)
     assert_equal([6, 6], retained(profiles).first.then { |row| [row.samples, row.came.samples] })
-    profiles = [at(0), at(1).row(LEAK, "String", young: 9, birth: 110), at(2).row(LEAK, "String", inuse: 9, birth: 110)].map(&:profile)
+    profiles = [at(0), at(1).row(LEAK, "String", young: 9, at_gc: 110), at(2).row(LEAK, "String", inuse: 9, at_gc: 110)].map(&:profile)
     assert_equal(0, retained(profiles).count)
   end
 
@@ -93,8 +93,8 @@ class RetainedTest < Test
     held = lambda do |number, ring, kept|
       build = at(number)
       build.meta["gc"] = gc
-      build.blocks(["#{RUBY} ring", PARSE], "ruby", 20_000, birth: gc["count"], inuse: 30, alloc: ring)
-           .blocks(["#{RUBY} keep", "/srv/app/keep.rb:1 Keep#all"], "ruby", 20_000, birth: gc["count"], inuse: kept, alloc: kept).profile
+      build.blocks(["#{RUBY} ring", PARSE], "ruby", 20_000, at_gc: gc["count"], inuse: 30, alloc: ring)
+           .blocks(["#{RUBY} keep", "/srv/app/keep.rb:1 Keep#all"], "ruby", 20_000, at_gc: gc["count"], inuse: kept, alloc: kept).profile
     end
     found = retained([held[0, 30, 10], held[1, 60, 40], held[2, 90, 70]])
     assert_equal([["/srv/app/keep.rb", 30, true]], found.map { |row| [row.key.path, row.samples, row.bound?] })
@@ -102,7 +102,7 @@ class RetainedTest < Test
   end
 
   test "malloc that was not sampled for all three is left out" do
-    malloc = ->(number) { at(number).malloc([RUBY, PARSE], "ruby", 20_000, inuse: 10 * number).row(LEAK, "String", inuse: 10 * number, birth: 104).profile }
+    malloc = ->(number) { at(number).malloc([RUBY, PARSE], "ruby", 20_000, inuse: 10 * number).row(LEAK, "String", inuse: 10 * number, at_gc: 104).profile }
     both = retained([at(0).profile, malloc[1], malloc[2]])
     assert_equal(["/srv/app/leak.rb"], both.map { |row| row.key.path })
     assert(both.to_s.include?("Malloc memory is left out"), both.to_s)
@@ -113,8 +113,8 @@ class RetainedTest < Test
 
   test "of several processes, totals, and what is more than noise" do
     one = leaking[0]
-    others = [at(1, "process_start" => "b").row(LEAK, "String", inuse: 61, birth: 3).row(QUEUE, "Job", inuse: 36, birth: 3),
-              at(2, "process_start" => "c").row(LEAK, "String", inuse: 70, birth: 3).row(QUEUE, "Job", inuse: 40, birth: 3)].map(&:profile)
+    others = [at(1, "process_start" => "b").row(LEAK, "String", inuse: 61, at_gc: 3).row(QUEUE, "Job", inuse: 36, at_gc: 3),
+              at(2, "process_start" => "c").row(LEAK, "String", inuse: 70, at_gc: 3).row(QUEUE, "Job", inuse: 40, at_gc: 3)].map(&:profile)
     found = retained([one, *others])
     assert_equal(["/srv/app/leak.rb"], found.map { |row| row.key.path })
     low, high = found.first.interval
@@ -154,7 +154,7 @@ class RetainedTest < Test
     assert_close(21 / 22.0, row[:still_live_share], 1e-3)
     assert_equal(1, retained(leaking).inspect.lines.size)
     assert(retained(leaking).pretty_inspect.lines.size.between?(3, 6))
-    bad = [at(0), at(1).row(["/\e[1m.rb:1 A\e#a"], "K\e[2J", inuse: 30, birth: 105), at(2).row(["/\e[1m.rb:1 A\e#a"], "K\e[2J", inuse: 30, birth: 105)]
+    bad = [at(0), at(1).row(["/\e[1m.rb:1 A\e#a"], "K\e[2J", inuse: 30, at_gc: 105), at(2).row(["/\e[1m.rb:1 A\e#a"], "K\e[2J", inuse: 30, at_gc: 105)]
     [40, 120].each { |width| refute(retained(bad.map(&:profile)).text(width: width).to_s.include?("\e")) }
   end
 end

@@ -88,7 +88,7 @@ class SampleProfileTest < Test
     sample = sampled.samples.first
     assert((sample in {class: "String", slot_size: 40, age: 80, young: false, locations: [String, *]}), sample.to_h.inspect)
     assert_equal(["String", "T_STRING", 40, 1024, 13_107.7, 80, 20, false, 1],
-                 [sample.class_name, sample.type, sample.slot_size, sample.memsize, sample.weight, sample.age, sample.birth_gc,
+                 [sample.class_name, sample.type, sample.slot_size, sample.memsize, sample.weight, sample.age, sample.allocation_gc,
                   sample.young?, sample.thread])
     location = sample.locations[1]
     assert_equal(["/srv/app/models/x.rb", 12, "block in Foo#bar"], [location.path, location.lineno, location.label])

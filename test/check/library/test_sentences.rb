@@ -24,7 +24,7 @@ class SentencesTest < Test
   end
 
   def native
-    series(20) { |minute| {malloc: 30 + (1.06 * minute), rows: ->(build) { (1..minute).each { |birth| build.blocks(NATIVE, "libz.so.1", 60_000, birth: (birth * EACH) - 5, inuse: 2, alloc: 2) } }} }
+    series(20) { |minute| {malloc: 30 + (1.06 * minute), rows: ->(build) { (1..minute).each { |step| build.blocks(NATIVE, "libz.so.1", 60_000, at_gc: (step * EACH) - 5, inuse: 2, alloc: 2) } }} }
   end
 
   def two_leaks
@@ -167,7 +167,7 @@ class SentencesTest < Test
     end
     counts = diagnosis.growing.reject(&:bytes?).then { |threads| threads.any? ? threads : diagnosis.grown_bytes }
     assert_equal(diagnosis.growing.any? ? counts.size : [:slots, :malloc].count { |kind| diagnosis.counts[kind] }, data[:evidence].count { |one| one.include?("(exact, ") })
-    assert_equal(!diagnosis.seconds_to_limit.nil?, data[:evidence].any? { |one| one.include?("at this rate") })
+    assert_equal(!diagnosis.seconds_to_limit.nil?, data[:evidence].any? { |one| one.include?("at the growth rate of RSS") })
   end
 
   def check_counted(diagnosis, counted, text)

@@ -31,7 +31,7 @@ class TemplateNameTest < Test
   def worker(number)
     label = "_app_views_orders_index_html_erb__#{number}_#{number * 8}"
     Build.new("process_start" => format("%016x", number), "process_id" => number)
-         .row(["/srv/app/app/views/orders/index.html.erb:3 block in #{label}", "/srv/app/app/views/orders/index.html.erb:2 #{label}", "/srv/app/config.ru:1 <main>"], "String", inuse: 20, birth: 5)
+         .row(["/srv/app/app/views/orders/index.html.erb:3 block in #{label}", "/srv/app/app/views/orders/index.html.erb:2 #{label}", "/srv/app/config.ru:1 <main>"], "String", inuse: 20, at_gc: 5)
   end
 
   test "rows of sibling processes are merged, and their difference is nothing" do

@@ -19,7 +19,7 @@ class TopTest < Test
     meta = {"ruby" => BAD, "drops" => {"#{BAD}drops" => 1},
             "malloc" => {"state" => "on", "interval" => 524_288, "allocator" => BAD, "missing" => BAD}}
     build = Build.new(**meta)
-    build.row(["/srv/#{BAD}.rb:1 #{BAD}A#a".tr("\n", "\v"), "/srv/b.rb:2 <main>"], "#{BAD}Klass", type: "T_#{BAD}", inuse: 30, birth: 3, dead: 2)
+    build.row(["/srv/#{BAD}.rb:1 #{BAD}A#a".tr("\n", "\v"), "/srv/b.rb:2 <main>"], "#{BAD}Klass", type: "T_#{BAD}", inuse: 30, at_gc: 3, freed: 2)
     build.malloc(["!/usr/lib/lib\e[1mfoo.so f\e[2m", "/srv/b.rb:2 <main>"], "lib\e[1mfoo.so", 2000, inuse: 20)
   end
 
@@ -81,7 +81,7 @@ class TopTest < Test
   end
 
   test "before the first mark it is of what is young" do
-    top = Build.new.row(["a.rb:1 A#a"], "String", young: 30, birth: 1).profile.top
+    top = Build.new.row(["a.rb:1 A#a"], "String", young: 30, at_gc: 1).profile.top
     assert_equal(:young_space, top.value.name)
     assert(top.to_s.start_with?("Young memory (allocated since"))
   end
@@ -104,7 +104,7 @@ class TopTest < Test
       assert_equal([nil, 0, false], [row.interval, row.samples, row.weak?])
       assert_nil(JSON.parse(JSON.generate(profile.report.to_h))["top"]["rows"][0]["interval"])
       text = profile.report.to_s
-      refute(text.match?(/dead|lived|  age  |NaN/), text)
+      refute(text.match?(/freed|lived|  age  |NaN/), text)
       assert(profile.churn.to_s.include?("109.0 MiB (interval not known)"))
     end
   end
@@ -168,7 +168,7 @@ class TopTest < Test
     end
   end
 
-  test "churn: what died, with its interval, how long it lived, and how fast it is made" do
+  test "churn: what was freed, with its interval, how long it lived, and how fast it is made" do
     churn = sample_build.profile.churn
     assert_equal(<<~TEXT, churn.text(root: "/srv/app").to_s)
       Allocated since sampling started, by line: 109.0 MiB ±14.5 MiB in 2,729,683 objects, 218 samples
@@ -191,8 +191,8 @@ class TopTest < Test
     random = Random.new(7)
     [[0.5, 40, 2], [0.9, 100, 13_000], [0.05, 200, 500]].each do |share, samples, weight|
       hits = 2000.times.count do
-        dead = samples.times.count { random.rand < share }
-        low, high = Statistics.proportion(dead / samples.to_f, total: samples * weight * 40.0,
+        freed = samples.times.count { random.rand < share }
+        low, high = Statistics.proportion(freed / samples.to_f, total: samples * weight * 40.0,
                                           variance: samples * weight * (weight - 1) * 1600.0, size: 40.0)
         share.between?(low, high)
       end

@@ -17,12 +17,12 @@ class TreeTest < Test
 
   def web_build
     Build.new
-         .row(["#{AR}:5 Array#map", "#{AR}:5 block in Relation#load", "/srv/app/shows.rb:7 Shows#show", *RACK], "String", inuse: 50, birth: 1)
-         .row([FIND, "#{AR}:5 Relation#load", "/srv/app/shows.rb:7 Shows#show", *RACK], "String", inuse: 20, birth: 1)
-         .row([FIND, "#{AR}:5 Relation#load", "/srv/app/shows.rb:8 Shows#index", *RACK], "Array", inuse: 12, birth: 1)
-         .row(["/srv/app/work.rb:9 Work#run", "/srv/app/main.rb:9 <main>"], "String", inuse: 3, alloc: 300, birth: 1)
-         .row(["/srv/app/main.rb:9 <main>"], "String", inuse: 4, birth: 1)
-         .row([], "String", inuse: 11, birth: 1)
+         .row(["#{AR}:5 Array#map", "#{AR}:5 block in Relation#load", "/srv/app/shows.rb:7 Shows#show", *RACK], "String", inuse: 50, at_gc: 1)
+         .row([FIND, "#{AR}:5 Relation#load", "/srv/app/shows.rb:7 Shows#show", *RACK], "String", inuse: 20, at_gc: 1)
+         .row([FIND, "#{AR}:5 Relation#load", "/srv/app/shows.rb:8 Shows#index", *RACK], "Array", inuse: 12, at_gc: 1)
+         .row(["/srv/app/work.rb:9 Work#run", "/srv/app/main.rb:9 <main>"], "String", inuse: 3, alloc: 300, at_gc: 1)
+         .row(["/srv/app/main.rb:9 <main>"], "String", inuse: 4, at_gc: 1)
+         .row([], "String", inuse: 11, at_gc: 1)
   end
 
   def saved(build)
@@ -107,7 +107,7 @@ class TreeTest < Test
       120.times do
         stack = Array.new(random.rand(0..12)) { random.rand(12).then { |line| "/srv/f#{line % 4}.rb:#{line + 1} M#m#{line % 5}" } }
         stack = stack.flat_map { |frame| random.rand(4).zero? ? [frame.sub(" ", " block in "), frame.sub(/ .*/, " Array#each"), frame] : [frame] }
-        next build.row(stack, "String", inuse: random.rand(1..9), birth: 1) unless random.rand(3).zero? && !stack.empty?
+        next build.row(stack, "String", inuse: random.rand(1..9), at_gc: 1) unless random.rand(3).zero? && !stack.empty?
 
         build.malloc(["!/usr/lib/libfoo.so f#{random.rand(9)}", *stack], "libfoo.so", 64, inuse: random.rand(1..9))
       end
@@ -134,7 +134,7 @@ class TreeTest < Test
 
   test "more than 127 frames and locations: tokens of several bytes" do
     build = Build.new
-    300.times { |n| build.row(["/srv/leaf.rb:#{n + 1} L#l", "/srv/mid.rb:#{n % 20 + 1} M#m", "/srv/main.rb:#{n % 3 + 1} <main>"], "String", inuse: 1, birth: 1) }
+    300.times { |n| build.row(["/srv/leaf.rb:#{n + 1} L#l", "/srv/mid.rb:#{n % 20 + 1} M#m", "/srv/main.rb:#{n % 3 + 1} <main>"], "String", inuse: 1, at_gc: 1) }
     [build.profile, saved(build)].each do |profile|
       Tree::DIRECTIONS.each_key do |direction|
         tree = profile.tree(direction: direction, top: 100_000, min_share: 0)
@@ -148,9 +148,9 @@ class TreeTest < Test
 
   test "recursion, on one line and over two, however deep" do
     build = Build.new
-    [4000, 3999].each { |depth| build.row(["/srv/a.rb:1 A#a"] * depth + ["/srv/main.rb:1 <main>"], "String", inuse: 1, birth: 1) }
+    [4000, 3999].each { |depth| build.row(["/srv/a.rb:1 A#a"] * depth + ["/srv/main.rb:1 <main>"], "String", inuse: 1, at_gc: 1) }
     (0...4000).step(19) do |n|
-      build.row(["/srv/b.rb:1 B#b", "/srv/c.rb:2 C#c"] * (n / 40) + ["/srv/d.rb:#{n % 40 + 1} D#d"] * 2 + ["/srv/main.rb:2 <main>"], "String", inuse: 1, birth: 1)
+      build.row(["/srv/b.rb:1 B#b", "/srv/c.rb:2 C#c"] * (n / 40) + ["/srv/d.rb:#{n % 40 + 1} D#d"] * 2 + ["/srv/main.rb:2 <main>"], "String", inuse: 1, at_gc: 1)
     end
     profile = build.profile
     Tree::DIRECTIONS.keys.product(Tree::BY) do |direction, by|
@@ -165,7 +165,7 @@ class TreeTest < Test
 
   test "numbers of locations that are longer than they can be" do
     stacks = ListStacks.new(["", "main", "/a.rb"], [0, 0, 0, 0, 0, 1, 2, 0, 3, 0], Hash.new(0).merge!(1 => 1))
-    row = Columns.row(stack: stacks.intern("\x81".b + "\x80".b * 20 + "\x01\x01".b), slot_size: 40, birth_gc: 1, inuse_samples: 5, inuse_objects: 50, inuse_space: 2000)
+    row = Columns.row(stack: stacks.intern("\x81".b + "\x80".b * 20 + "\x01\x01".b), slot_size: 40, allocation_gc: 1, inuse_samples: 5, inuse_objects: 50, inuse_space: 2000)
     Tree::DIRECTIONS.each_key { |direction| assert_equal(5, Profile.new(meta: {}, texts: ["", "main", "/a.rb"], stacks: stacks, rows: [row]).tree(direction: direction).root.samples) }
   end
 
@@ -173,7 +173,7 @@ class TreeTest < Test
     texts = ["", "inner", "outer", "main", "/a.go"]
     fields = [1, 4, 0, 1, 0, 2, 4, 0, 2, 0, 3, 4, 0, 3, 0]
     stacks = ListStacks.new(texts, fields, {7 => [0, 1], 8 => 2}, [])
-    row = Columns.row(stack: stacks.intern("\x07\x08".b), slot_size: 40, birth_gc: 1, inuse_samples: 5, inuse_objects: 50, inuse_space: 2000)
+    row = Columns.row(stack: stacks.intern("\x07\x08".b), slot_size: 40, allocation_gc: 1, inuse_samples: 5, inuse_objects: 50, inuse_space: 2000)
     root = Profile.new(meta: {}, texts: texts, stacks: stacks, rows: [row]).tree.root
     assert_equal(%w[main outer inner], root.places.map(&:label))
     assert_equal(%w[inner outer main], Profile.new(meta: {}, texts: texts, stacks: stacks, rows: [row]).tree(direction: :callers).root.places.map(&:label))
@@ -181,7 +181,7 @@ class TreeTest < Test
 
   test "what is not shown is counted, with its figures" do
     build = Build.new
-    60.times { |n| build.row(["/srv/a.rb:#{n + 1} A#a", "/srv/main.rb:1 <main>"], "String", inuse: n + 1, birth: 1) }
+    60.times { |n| build.row(["/srv/a.rb:#{n + 1} A#a", "/srv/main.rb:1 <main>"], "String", inuse: n + 1, at_gc: 1) }
     tree = build.profile.tree(top: 6)
     assert_equal([60, 59, 58, 57, 56], tree.root.children.first(5).map(&:samples))
     more = tree.root.children.last
@@ -224,10 +224,10 @@ class TreeTest < Test
   end
 
   test "at any width no line is wider, hostile names or not, and a style changes nothing but colours" do
-    bad = Build.new.row(["/srv/\e[2J\u202e.rb:1 A#\e]0;x\a", "/srv/b.rb:2 <main>"], "String", inuse: 30, birth: 3)
-                   .row(["/srv/b.rb:2 <main>"], "String", inuse: 30, birth: 3)
+    bad = Build.new.row(["/srv/\e[2J\u202e.rb:1 A#\e]0;x\a", "/srv/b.rb:2 <main>"], "String", inuse: 30, at_gc: 3)
+                   .row(["/srv/b.rb:2 <main>"], "String", inuse: 30, at_gc: 3)
     deep = Build.new
-    25.times { |n| deep.row((1..(n + 1)).map { |m| "/srv/app/models/concerns/part#{m}.rb:#{m} Part#m#{m}" }.reverse, "String", inuse: n + 1, birth: 1) }
+    25.times { |n| deep.row((1..(n + 1)).map { |m| "/srv/app/models/concerns/part#{m}.rb:#{m} Part#m#{m}" }.reverse, "String", inuse: n + 1, at_gc: 1) }
     marker = Class.new { Layout::STYLES.each { |name| define_method(name) { |text| "\u0001#{text}\u0002" } } }.new
     [bad, deep, web_build, malloc_build].each do |build|
       Tree::DIRECTIONS.each_key do |direction|
@@ -265,7 +265,7 @@ class TreeTest < Test
     many = Array.new(9000) { frames.sample(random: random) }.join
     rows = Array.new(count) do |n|
       list = frames[n % 8000] + frames[n / 8000] + many.byteslice(n % 4000 * 2, 36) + many.byteslice(n % 450 * 40, 80)
-      Columns.row(stack: stacks.intern(list), slot_size: 40, birth_gc: n % 100).tap { |row| row[Columns::INUSE, 4] = row[Columns::ALLOC, 4] = [1, 13_108.0, 524_320.0, 2.7e11] }
+      Columns.row(stack: stacks.intern(list), slot_size: 40, allocation_gc: n % 100).tap { |row| row[Columns::INUSE, 4] = row[Columns::ALLOC, 4] = [1, 13_108.0, 524_320.0, 2.7e11] }
     end
     profile = Profile.new(meta: Build.new.meta, texts: texts, stacks: stacks, rows: rows)
     Tree::DIRECTIONS.each_key do |direction|

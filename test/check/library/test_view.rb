@@ -44,7 +44,7 @@ class ViewTest < Test
   end
 
   test "the page says what no major GC has examined" do
-    build = Build.new("gc" => {"count" => 100, "minor" => 80, "major" => 20, "last_major_ns" => Build::STARTED, "last_major_gc" => 60}).row(["a.rb:1 A#a"], "String", inuse: 30, birth: 90)
+    build = Build.new("gc" => {"count" => 100, "minor" => 80, "major" => 20, "last_major_ns" => Build::STARTED, "last_major_gc" => 60}).row(["a.rb:1 A#a"], "String", inuse: 30, at_gc: 90)
     head, = template { |path| read(View.new(build.profile, template: path).to_s) }
     assert(head["about"].any? { |line| line.match?(/The last major GC was 10 min 0 s before the profile\. 15\.0 MiB \(100%\) of the live memory was allocated since/) }, head["about"].inspect)
   end
@@ -55,12 +55,12 @@ class ViewTest < Test
     sheet = head["profile"]
     all = stacks(head, column, sheet)
     number = 0
-    rows = column[sheet["stack"]].zip(column[sheet["inuse_space"]], column[sheet["malloc"]], column[sheet["birth_gc"]]).map do |step, *row|
+    rows = column[sheet["stack"]].zip(column[sheet["inuse_space"]], column[sheet["malloc"]], column[sheet["allocation_gc"]]).map do |step, *row|
       number += step
       [all[number], *row]
     end
     expected = profile.rows.map do |row|
-      [row.stack.reverse.map { |frame| frame.native? ? frame.to_s : frame.label }, row.inuse.space, row.malloc? ? 1 : 0, (row.birth_gc || -1) + 1]
+      [row.stack.reverse.map { |frame| frame.native? ? frame.to_s : frame.label }, row.inuse.space, row.malloc? ? 1 : 0, (row.allocation_gc || -1) + 1]
     end
     assert_equal(expected.sort_by(&:inspect), rows.sort_by(&:inspect))
   end
@@ -96,7 +96,7 @@ class ViewTest < Test
 
   test "an Array of profiles and a Series give growth since three, a Growth since one" do
     profiles = Array.new(6) do |step|
-      Build.new(taken_ns: Build::STARTED + step * Build::MINUTE + 1).row(["a.rb:1 A#a"], "String", birth: 3, inuse: 30 - step).profile
+      Build.new(taken_ns: Build::STARTED + step * Build::MINUTE + 1).row(["a.rb:1 A#a"], "String", at_gc: 3, inuse: 30 - step).profile
     end
     template do |path|
       [profiles, Series.new(profiles)].each do |subject|
@@ -175,7 +175,7 @@ class ViewTest < Test
   end
 
   test "titles name what is compared: one day once, two processes both, and what was given above all" do
-    at = ->(minute, **meta) { Build.new(taken_ns: Build::STARTED + minute * Build::MINUTE, **meta).row(["a.rb:1 A#a"], "String", birth: 3, inuse: 5).profile }
+    at = ->(minute, **meta) { Build.new(taken_ns: Build::STARTED + minute * Build::MINUTE, **meta).row(["a.rb:1 A#a"], "String", at_gc: 3, inuse: 5).profile }
     titles = ->(subject, **options) { template { |path| read(View.new(subject, template: path, **options).to_s)[0] } }
     head = titles[[at[1], at[2]]]
     assert_equal(["Heap profile of process 4711, 2026-01-01 00:02:00 UTC", ["Heap growth of process 4711, 2026-01-01 00:01:00 → 00:02:00 UTC"]],

@@ -18,7 +18,7 @@ class WhoseTest < Test
 
   def of_shop(*stacks, **meta)
     build = Build.new("directory" => "/srv/shop", **meta)
-    stacks.each_with_index { |stack, index| build.row(stack, "String", inuse: 50 - index, birth: 1) }
+    stacks.each_with_index { |stack, index| build.row(stack, "String", inuse: 50 - index, at_gc: 1) }
     build.profile
   end
 
@@ -70,7 +70,7 @@ class WhoseTest < Test
     assert_equal([{path: "/srv/shop/app/models/order.rb", line: 12}, nil], rows.map { |row| row[:application]&.slice(:path, :line) })
 
     time = ->(index) { {"taken_ns" => Build::STARTED + index * Build::MINUTE, "gc" => {"count" => 100 + 10 * index, "major" => 3, "last_major_gc" => 190}} }
-    later, last = [1, 2].map { |index| Build.new("directory" => "/srv/shop", **time[index]).row([PUMA, APP_LINE], "String", inuse: 50, birth: 105).profile }
+    later, last = [1, 2].map { |index| Build.new("directory" => "/srv/shop", **time[index]).row([PUMA, APP_LINE], "String", inuse: 50, at_gc: 105).profile }
     earlier = Build.new(**time[0]).profile
     [(later - earlier).report, Retained.new(earlier, later, last)].each { |analysis| assert(analysis.to_s.include?("← app/models/order.rb:12"), analysis.to_s) }
   end
@@ -79,8 +79,8 @@ class WhoseTest < Test
     native = "!#{GEMS}/gems/nokogiri-1.16.0/lib/nokogiri/3.4/nokogiri.so read_memory"
     line = APP_LINE[/\A\S+/]
     build = Build.new("directory" => "/srv/shop")
-                 .row(["#{line} Nokogiri::XML::Document.read_memory", APP_LINE], "Nokogiri::XML::Document", inuse: 20, birth: 1)
-                 .row(["#{line} Array#map", APP_LINE], "Array", inuse: 5, birth: 1)
+                 .row(["#{line} Nokogiri::XML::Document.read_memory", APP_LINE], "Nokogiri::XML::Document", inuse: 20, at_gc: 1)
+                 .row(["#{line} Array#map", APP_LINE], "Array", inuse: 5, at_gc: 1)
     assert_equal({"(app)" => 25}, build.profile.groups(:gem).to_h { |group| [group.key, group.inuse.samples] })
     build.malloc(["!/usr/lib/libxml2.so.2 xmlNewNode", native, "#{line} Nokogiri::XML::Document.read_memory", APP_LINE], "libxml2.so.2", 5000, inuse: 30)
          .malloc(["!/usr/local/bin/ruby ruby_xmalloc", "!/usr/local/bin/ruby rb_ary_map", "#{line} Array#map", APP_LINE], "ruby", 5000, inuse: 3)
@@ -104,7 +104,7 @@ class WhoseTest < Test
   test "paths below the folder of the process are relative, wherever and of whatever they are read" do
     profiles = [0, 1, 2].map do |index|
       build = Build.new("directory" => "/srv/shop", "taken_ns" => Build::STARTED + (10 + index) * Build::MINUTE, "gc" => {"count" => 100 + 10 * index, "major" => 9, "last_major_gc" => 99})
-      (0..index).each { |step| build.row([APP_LINE], "String", inuse: 20, birth: 95 + 10 * step) }
+      (0..index).each { |step| build.row([APP_LINE], "String", inuse: 20, at_gc: 95 + 10 * step) }
       build.profile
     end
     series = Series.new(profiles)

@@ -68,7 +68,7 @@ class WhyTest < Test
 
   test "a list is the same list however long it is, and so is a tree of arrays" do
     build = Build.new(interval: 4096)
-    3.times { |line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf", inuse: 50, birth: 1) }
+    3.times { |line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf", inuse: 50, at_gc: 1) }
     link = "ivar @next of Node"
     branch = ["ivar @children of Node", "element [] of Array"]
     held = HeldBuild.new(build).way(0, ["constant LIST", "#{link} ×3"]).way(1, ["constant LIST", *[link] * 9, "#{link} ×800"]).way(2, ["constant TREE", *branch * 40])
@@ -79,7 +79,7 @@ class WhyTest < Test
   test "names are never cut in 80 columns, nor in 40, however deep and long they are" do
     name = "Some::Very::Long::Namespace::Of::An::Application::That::Nests::Modules::Too::Deep::REGISTRY_OF_ALL_THINGS"
     build = Build.new(interval: 4096)
-    30.times { |line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf#{line}", inuse: 50 + line, birth: 1) }
+    30.times { |line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf#{line}", inuse: 50 + line, at_gc: 1) }
     held = HeldBuild.new(build)
     30.times { |line| held.way(line, ["constant #{name}", *Array.new(line) { |level| "ivar @level_#{level} of Level#{level}" }]) }
     [80, 40].each do |width|
@@ -94,7 +94,7 @@ class WhyTest < Test
     build = Build.new(interval: 4096)
     held = HeldBuild.new(build)
     200.times do |line|
-      build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf#{line}", inuse: 50, birth: 1)
+      build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf#{line}", inuse: 50, at_gc: 1)
       held.way(line, ["constant ALL#{line % 20}", *Array.new(line % 50) { |level| "ivar @level_#{level}_#{line} of Level#{level}" }])
     end
     why = held.profile.why(top: 10, min_share: 0)
@@ -106,11 +106,11 @@ class WhyTest < Test
   end
 
   test "of an earlier profile only what came since counts" do
-    base = ->(**meta) { Build.new(interval: 4096, **meta).row(["/srv/app/a.rb:1 A#b"], "Old", inuse: 100, birth: 20) }
-    earlier = base.call.row(["/srv/app/a.rb:3 A#b"], "Young", young: 10, birth: 100)
+    base = ->(**meta) { Build.new(interval: 4096, **meta).row(["/srv/app/a.rb:1 A#b"], "Old", inuse: 100, at_gc: 20) }
+    earlier = base.call.row(["/srv/app/a.rb:3 A#b"], "Young", young: 10, at_gc: 100)
     later = base.call(taken_ns: Build::STARTED + 20 * Build::MINUTE, gc: {"count" => 110, "minor" => 85, "major" => 25})
-                .row(["/srv/app/a.rb:3 A#b"], "Young", young: 25, birth: 100)
-                .row(["/srv/app/a.rb:2 A#c"], "New", inuse: 60, birth: 105).row(["/srv/app/a.rb:2 A#c"], "New", young: 20, birth: 110)
+                .row(["/srv/app/a.rb:3 A#b"], "Young", young: 25, at_gc: 100)
+                .row(["/srv/app/a.rb:2 A#c"], "New", inuse: 60, at_gc: 105).row(["/srv/app/a.rb:2 A#c"], "New", young: 20, at_gc: 110)
     now = HeldBuild.new(later).way(0, ["constant A"]).way(1, ["constant B"]).way(2, ["constant C"]).way(3, ["constant C"]).profile
     why = now.why(since: HeapSample::Profile.from_raw(earlier.raw))
     assert_equal(["(constants)", "├ C → 8,232 New", "└ B → 1,544 Young"], ways(why))
@@ -137,7 +137,7 @@ class WhyTest < Test
     profile = held_build.profile
     text = profile.why.to_s
     assert(text.include?("(not reached): No reference was found"), text)
-    build = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 500, birth: 1).row(["/srv/app/a.rb:2 A#b"], "Leaf", inuse: 50, birth: 1)
+    build = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 500, at_gc: 1).row(["/srv/app/a.rb:2 A#b"], "Leaf", inuse: 50, at_gc: 1)
     held = HeldBuild.new(build).way(0, ["root (machine stack)"]).way(1, ["constant KEPT"])
     assert(held.profile.why.to_s.include?("The largest: `KEPT` retains"), held.profile.why.to_s)
   end
@@ -151,13 +151,13 @@ class WhyTest < Test
   end
 
   test "no name from a file moves the cursor" do
-    build = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 500, birth: 1)
+    build = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 500, at_gc: 1)
     text = HeldBuild.new(build).way(0, ["constant A\e[31m\n::B"]).profile.why.to_s
     assert(text.include?("A\\e[31m\\n::B"), text)
   end
 
   test "a damaged file is refused: a part of no reference, a reference below itself" do
-    build = HeldBuild.new(Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 500, birth: 1)).way(0, ["constant A"])
+    build = HeldBuild.new(Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 500, at_gc: 1)).way(0, ["constant A"])
     saved = StringIO.new("".b).tap { |io| HeapSample::PprofWriter.new(build.profile).write(io) }.string
     refused = ->(wrong, why) { assert_error(HeapSample::FormatError, why) { HeapSample::Profile.load(StringIO.new(wrong), name: "x") } }
     part = saved.index("\xf2\x01".b) or flunk("no part")
@@ -199,8 +199,8 @@ class WhyTest < Test
   # Leaves in things, and as many things of a class as there are samples.
   def leaves(samples_of = {})
     build = Build.new(interval: 4096)
-    samples_of.each { |class_name, samples| build.row(["/srv/app/t.rb:1 T#new"], class_name, type: "T_OBJECT", inuse: samples, birth: 1) }
-    build.row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 100, birth: 1)
+    samples_of.each { |class_name, samples| build.row(["/srv/app/t.rb:1 T#new"], class_name, type: "T_OBJECT", inuse: samples, at_gc: 1) }
+    build.row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 100, at_gc: 1)
   end
 
   test "the reference to name is the one to the collection that things are in, not one of their own" do
@@ -239,7 +239,7 @@ class WhyTest < Test
   # With 4 samples in 4 collections there are many; with 20 samples in 4 there are 4.
   test "a collection of each sample's own is passed over, however few samples there are" do
     way = ->(count) { ["constant DISPATCH", "ivar @under_way of Dispatch", "key {} key of Hash", "member parcels of Shipment ~#{count}", "element [] of Array"] }
-    few = ->(samples) { Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: samples, birth: 1) }
+    few = ->(samples) { Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: samples, at_gc: 1) }
     assert_equal("@under_way of Dispatch", named(few[4], way[4]))
     assert_equal("parcels of Shipment", named(few[20], way[4]))
     assert_equal("parcels of Shipment", named(few[3], way[3]))
@@ -253,18 +253,18 @@ class WhyTest < Test
   test "where one sample alone hangs in each, the collection above that they share is named" do
     orders = ["constant SHOP", "ivar @orders of Shop", "element [] of Array"]
     ways = [[*orders, "ivar @lines of Order", "element [] of Array"], [*orders, "ivar @notes of Order", "element [] of Array"]]
-    few = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 2, birth: 1)
+    few = Build.new(interval: 4096).row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 2, at_gc: 1)
     assert_equal("@orders of Shop", named(few, *ways))
     assert_equal("@lines of Order", named(leaves, [*ways.first]))
-    alone = Build.new(interval: 4096).blocks(["/srv/app/a.rb:1 A#b"], "ruby", 1 << 20, inuse: 1, alloc: 1, birth: 1)
+    alone = Build.new(interval: 4096).blocks(["/srv/app/a.rb:1 A#b"], "ruby", 1 << 20, inuse: 1, alloc: 1, at_gc: 1)
     assert_equal("@log of Shop", named(alone, ["constant SHOP", "ivar @log of Shop", "element [] of Array"])) # one large block is no chance
   end
 
   test "a block of one object that grows is retained by the reference to it; of many objects, by the collection above" do
-    log = Build.new(interval: 4096).blocks(["/srv/app/a.rb:1 A#b"], "ruby", 1 << 20, inuse: 1, alloc: 1, birth: 1)
+    log = Build.new(interval: 4096).blocks(["/srv/app/a.rb:1 A#b"], "ruby", 1 << 20, inuse: 1, alloc: 1, at_gc: 1)
     assert_equal("@transcript of Terminal", named(log, ["constant TERMINAL", "ivar @transcript of Terminal"]))
     assert_equal("local job of Pool#post", named(log, ["root (threads)", "data thread of Ractor", "environment locals outside of block in Pool#post", "local local job of Pool#post"]))
-    names = Build.new(interval: 4096).blocks(["/srv/app/a.rb:1 A#b"], "ruby", 1000, inuse: 40, alloc: 40, birth: 1)
+    names = Build.new(interval: 4096).blocks(["/srv/app/a.rb:1 A#b"], "ruby", 1000, inuse: 40, alloc: 40, at_gc: 1)
     assert_equal("SHOP", named(names, ["constant SHOP", "element [] of Array", "ivar @name of Order ~40"]))
   end
 
@@ -281,7 +281,7 @@ named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hid
 
   test "many variables of one class are one holder" do
     build = Build.new(interval: 4096)
-    20.times { |line| build.row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 10, birth: line + 1) }
+    20.times { |line| build.row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 10, at_gc: line + 1) }
     ways = ->(kind, name) {
       HeldBuild.new(build).tap { |held|
         20.times { |line|
@@ -314,8 +314,8 @@ named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hid
   end
 
   test "a growth report names who keeps what came, where the later profile tells" do
-    base = ->(**meta) { Build.new(interval: 4096, **meta).row(["/srv/app/a.rb:1 A#b"], "Old", inuse: 100, birth: 20) }
-    later = base.call(taken_ns: Build::STARTED + 20 * Build::MINUTE, gc: {"count" => 110, "minor" => 85, "major" => 25}).row(["/srv/app/a.rb:1 A#b"], "New", inuse: 90, birth: 105)
+    base = ->(**meta) { Build.new(interval: 4096, **meta).row(["/srv/app/a.rb:1 A#b"], "Old", inuse: 100, at_gc: 20) }
+    later = base.call(taken_ns: Build::STARTED + 20 * Build::MINUTE, gc: {"count" => 110, "minor" => 85, "major" => 25}).row(["/srv/app/a.rb:1 A#b"], "New", inuse: 90, at_gc: 105)
     earlier = HeapSample::Profile.from_raw(base.call.raw)
     now = HeldBuild.new(later).way(0, ["constant OLD", "element [] of Array"]).way(1, ["constant NEW", "element [] of Array"]).profile
     report = (now - earlier).report
@@ -361,7 +361,7 @@ named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hid
 
   test "the short form leaves out what only repeats: a class before its variable, the thread before its local" do
     build = Build.new(interval: 4096)
-    2.times { |line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf", inuse: 50 + line, birth: 1) }
+    2.times { |line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], "Leaf", inuse: 50 + line, at_gc: 1) }
     held = HeldBuild.new(build).way(0, ["constant Cart", "cvar @@every of class Cart", "value {} value of Hash", "ivar @backend of Concurrent::Map"])
                     .way(1, ["root (threads)", "root (threads)", "data thread of Ractor", "data fiber of Thread", "fiber_local :cache of a fiber"])
     assert_equal(["(threads)", "└ :cache of a fiber → 5,248 Leaf", "(constants)", "└ @@every of class Cart → 5,145 Leaf"], ways(held.profile.why))
@@ -371,7 +371,7 @@ named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hid
 
   test "code that an object has for itself is told below it, and that memory is shared is told" do
     build = Build.new(interval: 4096)
-    %w[Proc Class String].each_with_index { |name, line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], name, inuse: 50 + line, birth: 1) }
+    %w[Proc Class String].each_with_index { |name, line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], name, inuse: 50 + line, at_gc: 1) }
     open = ["constant ROWS", "element [] of Array", "class class of OpenStruct"]
     held = HeldBuild.new(build).way(0, [*open, "method method name of singleton class of a OpenStruct", "block block of method name"]).way(1, open)
                     .way(2, ["constant TOKENS", "element [] of Array", "shared shared memory of String"])
@@ -380,8 +380,8 @@ named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hid
 
   test "branches that differ in a class or in the name of a method alone are one, but for who has a tenth of all" do
     build = Build.new(interval: 4096)
-    40.times { |line| build.row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 10, birth: line + 1) }
-    2.times { |line| build.row(["/srv/app/b.rb:#{line} A#b"], "Other", inuse: 100, birth: 1) }
+    40.times { |line| build.row(["/srv/app/a.rb:1 A#b"], "Leaf", inuse: 10, at_gc: line + 1) }
+    2.times { |line| build.row(["/srv/app/b.rb:#{line} A#b"], "Other", inuse: 100, at_gc: 1) }
     held = HeldBuild.new(build)
     20.times { |line| held.way(line, ["constant M::K#{line}", "ivar @cache of class M::K#{line}", "value {} value of Hash"]) }
     20.times { |line| held.way(20 + line, ["constant Api", "method method e#{line} of class Api", "block block of method e#{line}", "local local schema of Api.endpoint", "element [] of Array"]) }
@@ -402,7 +402,7 @@ named(leaves, ["root (finalizers)", "finalizer (finalizer)", "element [] of (hid
 
   test "in the short form classes, methods and compiled code are one; what a method's block refers to is not" do
     build = Build.new(interval: 4096)
-    ["(imemo:iseq)", "String", "Class", "Leaf", "Class"].each_with_index { |name, line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], name, inuse: 50 + line, birth: 1) }
+    ["(imemo:iseq)", "String", "Class", "Leaf", "Class"].each_with_index { |name, line| build.row(["/srv/app/a.rb:#{line + 1} A#b"], name, inuse: 50 + line, at_gc: 1) }
     held = HeldBuild.new(build).way(0, ["constant A", "method A#b", "code block in A#b"]).way(1, ["constant B", "class class of B", "method B.c", "code literal of B.c"]).way(2, ["constant C"])
                     .way(3, ["constant D", "method D#e", "environment closure of Proc", "local local list of block in <class:D>", "element [] of Array"]).way(4, ["ivar @kinds of Registry"])
     assert_equal(["(constants)", "├ (loaded code)", "│ ├ 5,351 Class", "│ ├ 5,248 String", "│ └ 5,145 (imemo:iseq)", "├ @kinds of Registry → 5,557 Class",

@@ -19,8 +19,8 @@ class WordsTest < Test
     build = Build.new("taken_ns" => taken,
               "gc" => {"count" => 100 + 10 * later, "minor" => 80, "major" => 20, "last_minor_ns" => taken - 1_000_000_000,
                        "last_major_ns" => taken - 4 * Build::MINUTE, "last_major_gc" => 60, **gc.transform_keys(&:to_s)})
-    build.row([NEW, MAIN], "Array", inuse: 30, birth: 105) if later > 0
-    build.row([OLD, MAIN], "String", inuse: 20, birth: 10).row([NEW, MAIN], "Array", inuse: 60, birth: 99)
+    build.row([NEW, MAIN], "Array", inuse: 30, at_gc: 105) if later > 0
+    build.row([OLD, MAIN], "String", inuse: 20, at_gc: 10).row([NEW, MAIN], "Array", inuse: 60, at_gc: 99)
   end
 
   AWAITS = /The last major GC was 4 min 0 s before the profile\. (\S+ \S+) \((\d+)%\) of (?:the \w+ memory) was allocated since, and may be garbage/
@@ -65,7 +65,7 @@ class WordsTest < Test
 
   test "a class of a row with malloc is one of slots only if slots are most of it" do
     later = Build.new("taken_ns" => Build::STARTED + 20 * Build::MINUTE, "gc" => {"count" => 110, "major" => 20, "last_major_gc" => 110})
-                 .row([NEW], "Array", inuse: 6, birth: 105).blocks(["#{RUBY} thread_create", NEW], "ruby", 1 << 20, birth: 105, inuse: 40)
+                 .row([NEW], "Array", inuse: 6, at_gc: 105).blocks(["#{RUBY} thread_create", NEW], "ruby", 1 << 20, at_gc: 105, inuse: 40)
     earlier = Build.new("malloc" => {"state" => "on", "interval" => 512 * 1024, "interval_changes" => 0})
     text = (later.profile - earlier.profile).report.to_s.tr("\n", " ")
     assert(text.include?("mostly blocks of malloc") && !text.include?("mostly `Array`"), text)
@@ -75,8 +75,8 @@ class WordsTest < Test
 
   test "the VM's own memory, YJIT's and the sampler's are not the largest of anything" do
     later = Build.new("taken_ns" => Build::STARTED + 20 * Build::MINUTE, "gc" => {"count" => 110, "major" => 20, "last_major_gc" => 110})
-    ["(GC)", "(YJIT)", "(heap sampler)"].each { |name| later.blocks(["#{RUBY} rb_gc_mark", ":0 #{name}"], "ruby", 1 << 20, birth: 105, inuse: 90) }
-    later.blocks(["#{RUBY} str_buf_new", NEW], "ruby", 1 << 20, birth: 105, inuse: 20)
+    ["(GC)", "(YJIT)", "(heap sampler)"].each { |name| later.blocks(["#{RUBY} rb_gc_mark", ":0 #{name}"], "ruby", 1 << 20, at_gc: 105, inuse: 90) }
+    later.blocks(["#{RUBY} str_buf_new", NEW], "ruby", 1 << 20, at_gc: 105, inuse: 20)
     earlier = Build.new("malloc" => {"state" => "on", "interval" => 512 * 1024, "interval_changes" => 0})
     {(later.profile - earlier.profile).report => /The largest growth: (\S+)/, later.profile.report => /The largest: (\S+)/}.each do |report, largest|
       assert(report.to_s[largest, 1].end_with?("new.rb:2"), report.to_s)
@@ -87,8 +87,8 @@ class WordsTest < Test
     found = series(25) do |minute|
       rows = lambda do |build|
         (1..minute).each do |step|
-          build.blocks(["#{RUBY} gc_mark_stack", ":0 (GC)"], "ruby", 1 << 20, birth: (step * EACH) - 5, inuse: 40)
-               .blocks(["#{RUBY} str_buf_new", "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.7/lib/rack.rb:9 Rack#call", NEW], "ruby", 50_000, birth: (step * EACH) - 5, inuse: 30)
+          build.blocks(["#{RUBY} gc_mark_stack", ":0 (GC)"], "ruby", 1 << 20, at_gc: (step * EACH) - 5, inuse: 40)
+               .blocks(["#{RUBY} str_buf_new", "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.7/lib/rack.rb:9 Rack#call", NEW], "ruby", 50_000, at_gc: (step * EACH) - 5, inuse: 30)
         end
       end
       {malloc: 30 + minute, rows: rows}

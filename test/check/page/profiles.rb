@@ -24,7 +24,7 @@ module PageProfiles
      objects: estimate.objects, weak: estimate.weak?, interval: unit == "objects" ? estimate.objects_interval : estimate.space_interval}
   end
 
-  VALUES = {"inuse" => :inuse, "allocated" => :alloc, "young" => :young, "dead" => :freed}.freeze
+  VALUES = {"inuse" => :inuse, "allocated" => :alloc, "young" => :young, "freed" => :freed}.freeze
 
   def expected(profile)
     VALUES.to_h do |value, estimate|
@@ -60,13 +60,13 @@ module PageProfiles
         stack << frame_line(sample.raw, sample.raw[:nodes][node * 2 + 1])
         node = sample.raw[:nodes][node * 2]
       end
-      counts = %i[inuse young alloc dead].to_h { |part| [part, row[:"#{part}_samples"]] }
+      counts = %i[inuse young alloc freed].to_h { |part| [part, row[:"#{part}_samples"]] }
       build.row(stack, sample.raw[:texts][row[:class]], type: sample.raw[:texts][row[:type]], slot: row[:slot_size], thread: row[:thread],
-                birth: row[:birth_gc], **counts)
+                at_gc: row[:allocation_gc], **counts)
     end
     # An interval by the normal approximation, one by the exact one, and the least there is.
-    build.row(["/srv/app/many.rb:1 Many#many"], "Many", birth: 1, inuse: 5_000)
-         .row(["/srv/app/many.rb:2 Many#few"], "Few", slot: 640, birth: 108, inuse: 1, alloc: 1)
+    build.row(["/srv/app/many.rb:1 Many#many"], "Many", at_gc: 1, inuse: 5_000)
+         .row(["/srv/app/many.rb:2 Many#few"], "Few", slot: 640, at_gc: 108, inuse: 1, alloc: 1)
   end
 
   def frame_line(raw, id)
@@ -86,9 +86,9 @@ module PageProfiles
   def blocks
     threads = ["#{RUBY} thread_create_core", "/srv/app/pool.rb:9 Pool#grow", MAIN]
     buffer = ["#{RUBY} str_buf_new", "/srv/app/load.rb:12 Loader#read", MAIN]
-    Build.new.row(buffer.last(2), "String", birth: 90, inuse: 40)
-         .blocks(threads, "ruby", 1 << 20, birth: 95, inuse: 400, resident: 16 << 10).blocks(threads, "ruby", 1 << 20, alloc: 400)
-         .blocks(buffer, "ruby", 20_000, alloc: 100, dead: 60, lived: 2).blocks(buffer, "ruby", 20_000, birth: 80, inuse: 40).profile
+    Build.new.row(buffer.last(2), "String", at_gc: 90, inuse: 40)
+         .blocks(threads, "ruby", 1 << 20, at_gc: 95, inuse: 400, resident: 16 << 10).blocks(threads, "ruby", 1 << 20, alloc: 400)
+         .blocks(buffer, "ruby", 20_000, alloc: 100, freed: 60, lived: 2).blocks(buffer, "ruby", 20_000, at_gc: 80, inuse: 40).profile
   end
 
   # --- a series: what is steady, grows, shrinks, and what is not known ---
@@ -97,10 +97,10 @@ module PageProfiles
     main = "/srv/app/main.rb:3 <main>"
     build = Build.new(taken_ns: Build::STARTED + (step + 1) * Build::MINUTE, account: account(step), account_at_start: account(0),
                       gc: {"count" => 100 + 10 * step, "minor" => 80 + 10 * step, "major" => 20})
-    build.row(["/srv/app/steady.rb:1 Steady#keep", main], "String", birth: 5, inuse: 200)
-    build.row(["/srv/app/shrinks.rb:1 Shrinks#drop", main], "Hash", type: "T_HASH", birth: 6, inuse: 120 - 25 * step)
-    (1..step).each { |birth| build.row(["/srv/app/leak.rb:7 Leak#now", main], "Array", type: "T_ARRAY", birth: 100 + birth, inuse: 30) }
-    build.row(["/srv/app/noise.rb:2 Noise#some", main], "Object", type: "T_OBJECT", birth: 90 + step, inuse: step == 4 ? 4 : 3)
+    build.row(["/srv/app/steady.rb:1 Steady#keep", main], "String", at_gc: 5, inuse: 200)
+    build.row(["/srv/app/shrinks.rb:1 Shrinks#drop", main], "Hash", type: "T_HASH", at_gc: 6, inuse: 120 - 25 * step)
+    (1..step).each { |at_gc| build.row(["/srv/app/leak.rb:7 Leak#now", main], "Array", type: "T_ARRAY", at_gc: 100 + at_gc, inuse: 30) }
+    build.row(["/srv/app/noise.rb:2 Noise#some", main], "Object", type: "T_OBJECT", at_gc: 90 + step, inuse: step == 4 ? 4 : 3)
     build.profile
   end
 
@@ -109,7 +109,7 @@ module PageProfiles
     random = Random.new(step)
     build = Build.new(taken_ns: Build::STARTED + (step + 1) * Build::MINUTE, gc: {"count" => 100 + 10 * step, "minor" => 80, "major" => 20})
     180.times do |line|
-      build.row(["/srv/app/many.rb:#{line + 1} Many#some"], "Object", birth: 80 + step, inuse: 15 + random.rand(18) + (line % 30 == 0 ? 45 * step : 0))
+      build.row(["/srv/app/many.rb:#{line + 1} Many#some"], "Object", at_gc: 80 + step, inuse: 15 + random.rand(18) + (line % 30 == 0 ? 45 * step : 0))
     end
     build.profile
   end
@@ -126,7 +126,7 @@ module PageProfiles
     HOSTILE.each_with_index do |name, index|
       path = name.tr(":", ";")
       label = name.delete("\n")
-      build.row(["/srv/#{path}.rb:#{index + 1} #{label}", "#{path}:1 <main>"], name, type: name, birth: 3, inuse: 20 + index)
+      build.row(["/srv/#{path}.rb:#{index + 1} #{label}", "#{path}:1 <main>"], name, type: name, at_gc: 3, inuse: 20 + index)
     end
     build.malloc(["!/usr/lib/</script>.so </script><i>", "/srv/x.rb:1 x"], "</script>.so", 100, inuse: 3)
     build.profile
@@ -147,7 +147,7 @@ module PageProfiles
       part: filtered(mixed) { |row| text[row[at::CLASS]].include?("a") },
       type: filtered(mixed) { |row| text[row[at::TYPE]] == "T_OBJECT" },
       gem: filtered(mixed) { |row| (site = mixed.stacks.site(row[at::STACK])) && mixed.stacks.frame(site).path.include?("model-7.1.2") },
-      age: filtered(mixed) { |row| row[at::BIRTH_GC] && (10..90).cover?(110 - row[at::BIRTH_GC]) },
+      age: filtered(mixed) { |row| row[at::ALLOCATION_GC] && (10..90).cover?(110 - row[at::ALLOCATION_GC]) },
       search: filtered(mixed) { |row| mixed.stacks.stack(row[at::STACK]).any? { |frame| frame.to_s.include?("load.rb") } }
     }
   end

@@ -24,15 +24,15 @@ module PageProfiles
   def service(step: 0, pid: 4711, **meta)
     build = Build.new(taken_ns: Build::STARTED + (step + 1) * Build::MINUTE, process_id: pid, process_start: format("%016x", pid),
                       gc: {"count" => 100 + 10 * step, "minor" => 80, "major" => 20}, **meta)
-    build.row(CACHE, "String", birth: 90, inuse: 400)
-    build.row(QUERY, "Array", type: "T_ARRAY", birth: 40, inuse: 150)
-    build.row(HANDS_ON, "Hash", type: "T_HASH", birth: 40, inuse: 60)
-    build.row(["#{GEMS}/rack-3.2.8/lib/rack/boot.rb:3 Rack.boot", "#{GEMS}/puma-8.0.2/lib/puma/cli.rb:1 Puma.cli"], "Proc", birth: 2, inuse: 50)
-    build.row(["/srv/app/app/models/rare.rb:9 Rare#rare", *CONTROLLER], "Rare", birth: 2, inuse: 1)
+    build.row(CACHE, "String", at_gc: 90, inuse: 400)
+    build.row(QUERY, "Array", type: "T_ARRAY", at_gc: 40, inuse: 150)
+    build.row(HANDS_ON, "Hash", type: "T_HASH", at_gc: 40, inuse: 60)
+    build.row(["#{GEMS}/rack-3.2.8/lib/rack/boot.rb:3 Rack.boot", "#{GEMS}/puma-8.0.2/lib/puma/cli.rb:1 Puma.cli"], "Proc", at_gc: 2, inuse: 50)
+    build.row(["/srv/app/app/models/rare.rb:9 Rare#rare", *CONTROLLER], "Rare", at_gc: 2, inuse: 1)
     # Lines whose paths differ far behind.
-    4.times { |i| build.row(["#{DEEP_FOLDER}/quoting_#{i}.rb:#{100 + i} AGemWithALongName::Internal::Adapters::Quoting#{i}#quote_table_name"], "String", birth: 3, inuse: 12 + i) }
-    build.row(["/srv/app/app/models/leak.rb:7 Leak#now", *CONTROLLER], "Array", type: "T_ARRAY", birth: 100 + step, inuse: 40) if step > 0
-    build.row(["/srv/app/app/models/noise.rb:2 Noise#some", *CONTROLLER], "Object", type: "T_OBJECT", birth: 3, inuse: 5 - step, slot: 640)
+    4.times { |i| build.row(["#{DEEP_FOLDER}/quoting_#{i}.rb:#{100 + i} AGemWithALongName::Internal::Adapters::Quoting#{i}#quote_table_name"], "String", at_gc: 3, inuse: 12 + i) }
+    build.row(["/srv/app/app/models/leak.rb:7 Leak#now", *CONTROLLER], "Array", type: "T_ARRAY", at_gc: 100 + step, inuse: 40) if step > 0
+    build.row(["/srv/app/app/models/noise.rb:2 Noise#some", *CONTROLLER], "Object", type: "T_OBJECT", at_gc: 3, inuse: 5 - step, slot: 640)
     build.profile
   end
 
@@ -40,9 +40,9 @@ module PageProfiles
   def deep
     frames = Array.new(90) { |i| "/srv/app/deep_#{89 - i}.rb:#{90 - i} Deep#step_#{89 - i}" }
     build = Build.new
-    build.row(frames, "String", birth: 3, inuse: 300)
-    150.times { |i| build.row(["/srv/app/many_#{i}.rb:#{i + 1} Many#line_#{i}", *frames.last(80)], "Object", birth: 3, inuse: 290 - i) }
-    build.row(["/srv/app/tiny.rb:8 Tiny#tiny", "/srv/app/side.rb:1 Side#side"], "Tiny", birth: 3, inuse: 1)
+    build.row(frames, "String", at_gc: 3, inuse: 300)
+    150.times { |i| build.row(["/srv/app/many_#{i}.rb:#{i + 1} Many#line_#{i}", *frames.last(80)], "Object", at_gc: 3, inuse: 290 - i) }
+    build.row(["/srv/app/tiny.rb:8 Tiny#tiny", "/srv/app/side.rb:1 Side#side"], "Tiny", at_gc: 3, inuse: 1)
     build.profile
   end
 
@@ -64,11 +64,11 @@ module PageProfiles
   def level_diagnosis = HeapSample::Diagnosis.new([COUNTED.series(24) { |minute| {rows: ->(build) { COUNTED.kept(build, CACHE, minute, 9) }} }])
 
   # What leaks in a minute.
-  def leaked(build, birth)
-    build.row(CACHE, "String", birth: birth, inuse: 16).row([*QUERY.first(2), *CACHE], "Array", type: "T_ARRAY", birth: birth, inuse: 6)
-    6.times { |line| build.row(["/srv/app/app/models/ticket/cache.rb:#{20 + line} Ticket::Cache.part_#{line}", *CONTROLLER], "Array", birth: birth, inuse: 5 - line / 2) }
-    build.blocks(DEFLATE, "libz.so.1", 10_000, birth: birth, inuse: 3)
-    build.row(BOOT, "Proc", birth: birth, inuse: 3).row(HANDS_ON, "Hash", birth: birth, inuse: 2).row(["/srv/app/app/models/rare.rb:9 Rare#rare", *CONTROLLER], "Rare", birth: birth, inuse: 2)
+  def leaked(build, at_gc)
+    build.row(CACHE, "String", at_gc: at_gc, inuse: 16).row([*QUERY.first(2), *CACHE], "Array", type: "T_ARRAY", at_gc: at_gc, inuse: 6)
+    6.times { |line| build.row(["/srv/app/app/models/ticket/cache.rb:#{20 + line} Ticket::Cache.part_#{line}", *CONTROLLER], "Array", at_gc: at_gc, inuse: 5 - line / 2) }
+    build.blocks(DEFLATE, "libz.so.1", 10_000, at_gc: at_gc, inuse: 3)
+    build.row(BOOT, "Proc", at_gc: at_gc, inuse: 3).row(HANDS_ON, "Hash", at_gc: at_gc, inuse: 2).row(["/srv/app/app/models/rare.rb:9 Rare#rare", *CONTROLLER], "Rare", at_gc: at_gc, inuse: 2)
   end
 
   # An object in place of a Diagnosis, of which the page needs #to_h alone.
@@ -82,9 +82,9 @@ module PageProfiles
     build = Build.new(gc: {"count" => 110, "minor" => 85, "major" => 25}, malloc: {"state" => "on", "interval" => 4096, "first_interval" => 4096, "interval_changes" => 0})
     main = "/srv/app/main.rb:3 <main>"
     walk = "/srv/app/app/models/tree.rb:5 Tree#walk"
-    build.row(["/srv/app/a_folder_with_a_long_name/another_folder_with_a_long_name/export.rb:12 #{LONG}#export", walk, "/srv/app/left.rb:1 Left#go", main], LONG, birth: 90, inuse: 300)
-    build.row(["/srv/app/leaf.rb:2 Leaf#new", walk, walk, "/srv/app/right.rb:1 Right#go", main], "Leaf", birth: 80, inuse: 100)
-    60.times { |i| build.row(["/srv/app/small_#{i}.rb:#{i + 1} Small#line_#{i}", main], "String", birth: 100, inuse: 7) }
+    build.row(["/srv/app/a_folder_with_a_long_name/another_folder_with_a_long_name/export.rb:12 #{LONG}#export", walk, "/srv/app/left.rb:1 Left#go", main], LONG, at_gc: 90, inuse: 300)
+    build.row(["/srv/app/leaf.rb:2 Leaf#new", walk, walk, "/srv/app/right.rb:1 Right#go", main], "Leaf", at_gc: 80, inuse: 100)
+    60.times { |i| build.row(["/srv/app/small_#{i}.rb:#{i + 1} Small#line_#{i}", main], "String", at_gc: 100, inuse: 7) }
     build.malloc(["/srv/app/leaf.rb:2 Leaf#new", main], "libz.so.1", 5_000, inuse: 50)
     build.profile
   end
@@ -92,7 +92,7 @@ module PageProfiles
   # A worker that leaks since a deploy, another process, and a worker of the deploy before, which ended when that began.
   def cluster
     worker = COUNTED.series(24, title: "puma: worker 0", deploy: "v42") do |minute|
-      {slots: 40 + 1.5 * minute, rows: ->(build) { (1..minute).each { |at| leaked(build, at * CountedSeries::EACH - 5) } && build.row(BOOT, "Hash", birth: 3, young: 3, dead: 4) }}
+      {slots: 40 + 1.5 * minute, rows: ->(build) { (1..minute).each { |at| leaked(build, at * CountedSeries::EACH - 5) } && build.row(BOOT, "Hash", at_gc: 3, young: 3, freed: 4) }}
     end
     old = COUNTED.series(9, pid: 4600, title: "puma: worker 1", deploy: "v41", started_ns: Build::STARTED - 3 * Build::MINUTE) do |minute|
       {rows: ->(build) { COUNTED.kept(build, CACHE, minute, 2) }}

@@ -21,7 +21,7 @@ class ArchiveTest < Test
 
   def profile_below(folder, gems)
     build = Build.new(directory: "#{folder}/programs")
-    build.row(["shop.rb:3 Shop#cart @#{folder}/programs/shop.rb", "a.rb:1 A @#{gems}/gems/a-1.0/lib/a.rb"], "String", inuse: 20, birth: 3)
+    build.row(["shop.rb:3 Shop#cart @#{folder}/programs/shop.rb", "a.rb:1 A @#{gems}/gems/a-1.0/lib/a.rb"], "String", inuse: 20, at_gc: 3)
     build.profile
   end
 

@@ -34,7 +34,7 @@ GC.enable
 if WAY == :dying
   WHERE.clear
   apart { 3.times { GC.start } }
-  WHERE.concat((0...Careless.dead).to_a)
+  WHERE.concat((0...Careless.freed).to_a)
 end
 
 happens, reuse = HAPPENS.to_s.split("-")

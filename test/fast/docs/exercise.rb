@@ -65,7 +65,7 @@ sample = now.samples.find(&:object)
 GC::SampleProfile.stack_of(sample.object)
 GC::SampleProfile.raw_stack_of(sample.object)
 GC::SampleProfile.stack_of(1)
-%i[class_name type slot_size memsize weight age birth_gc thread young? locations object to_h inspect].each { |name| sample.public_send(name) }
+%i[class_name type slot_size memsize weight age allocation_gc thread young? locations object to_h inspect].each { |name| sample.public_send(name) }
 sample.deconstruct_keys(nil)
 GC::SampleProfile.raw_columns
 now.raw_samples

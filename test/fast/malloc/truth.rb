@@ -26,7 +26,7 @@ def build(count)
   kept
 end
 
-# Bytes of slots that are allocated, once all that is dead is swept.
+# Bytes of slots that are allocated, once all garbage is swept.
 def slot_bytes
   GC.start
   GC.stat_heap.sum { |_, heap| heap[:slot_size] * (heap[:total_allocated_objects] - heap[:total_freed_objects]) }

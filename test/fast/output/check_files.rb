@@ -188,11 +188,11 @@ def check_pprof(bytes, name)
     check(samples.size == 4, "pprof: #{samples.size} samples")
     string = {"type" => "T_STRING", "slot_size" => 40}
     check(rows[1] == [
-      string.merge("alloc_samples" => 5, "alloc_objects" => 401, "alloc_space" => 16020, "alloc_variance" => 2498560, "dead_samples" => 2,
-                   "dead_objects" => 150, "dead_space" => 6000, "dead_variance" => 1000448, "dead_gcs" => 302),
-      string.merge("gc_birth" => 0, "thread" => 1, "inuse_samples" => 2, "inuse_objects" => 150, "inuse_space" => 6000, "inuse_variance" => 1000448,
-                   "holds_free" => 700, "holds_free_variance" => 9008, "holds_free_pinned" => 300, "unshared" => 1200, "unshared_variance" => 8000, "unshared_born" => 400),
-      string.merge("gc_birth" => 7, "thread" => 2, "inuse_samples" => 1, "inuse_objects" => 75, "inuse_space" => 3000, "inuse_variance" => 500224,
+      string.merge("alloc_samples" => 5, "alloc_objects" => 401, "alloc_space" => 16020, "alloc_variance" => 2498560, "freed_samples" => 2,
+                   "freed_objects" => 150, "freed_space" => 6000, "freed_variance" => 1000448, "freed_gcs" => 302),
+      string.merge("allocation_gc" => 0, "thread" => 1, "inuse_samples" => 2, "inuse_objects" => 150, "inuse_space" => 6000, "inuse_variance" => 1000448,
+                   "holds_free" => 700, "holds_free_variance" => 9008, "holds_free_pinned" => 300, "unshared" => 1200, "unshared_variance" => 8000, "unshared_allocated" => 400),
+      string.merge("allocation_gc" => 7, "thread" => 2, "inuse_samples" => 1, "inuse_objects" => 75, "inuse_space" => 3000, "inuse_variance" => 500224,
                    "young_samples" => 1, "young_objects" => 75, "young_space" => 3000, "young_variance" => 500224)
     ], "pprof: rows are #{rows[1]}")
     check(labels[samples[1]] == {"class" => "String"}, "pprof: labels are #{labels[samples[1]]}")
@@ -210,7 +210,7 @@ def check_pprof(bytes, name)
                                                [{"reference" => 2, "objects" => 150, "space" => 6000, "variance" => 1000000}]], "pprof: parts are #{rows[1].map { |row| row["part"] }}")
     freed = [{"chain" => ["(constants)", "Ticket::ALL", "@next of Ticket"], "path" => "", "line" => 0, "objects" => 900, "space" => 36000, "var" => 5000000}]
     check(meta["kept"].values_at("freed", "objects", "room_bytes", "cgroup") == [freed, 4711, 1 << 20, "/app"], "pprof: kept is #{meta["kept"]}")
-  when "dead"
+  when "freed"
     found = samples.zip(rows).to_h { |sample, list| [[frames[sample], packed(one(sample, 1)).size > 1 && one(lines[location_ids.index(packed(one(sample, 1))[0])][0], 2)], list] }
     whole = found.keys.select { |names, _| names == %w[Boot#load <main>] }.map(&:last).sort
     check(whole == [10, 12, 14, 16], "pprof: whole stacks are of lines #{whole}")
@@ -218,9 +218,9 @@ def check_pprof(bytes, name)
     check(cut.size == 150 && cut[[["Boot#load", "(evicted)"], 8]].map { |row| row["alloc_space"] } == [800], "pprof: cut stacks are #{cut.keys}")
   when "malloc"
     check(rows[0].last.values_at("memsize", "resident") == [70000, nil], "pprof: memsize, and slots are resident")
-    check(rows[1] == [{"type" => "(malloc)", "alloc_samples" => 9, "alloc_objects" => 18, "alloc_space" => 4500000, "alloc_variance" => 8994816, "dead_samples" => 7,
-                       "dead_objects" => 14, "dead_space" => 3500000, "dead_variance" => 6995968, "dead_gcs" => 29, "resident" => 0}.reject { |name, _| name == "resident" },
-                      {"gc_birth" => 7, "thread" => 2, "type" => "(malloc)", "inuse_samples" => 2, "inuse_objects" => 4, "inuse_space" => 1000000,
+    check(rows[1] == [{"type" => "(malloc)", "alloc_samples" => 9, "alloc_objects" => 18, "alloc_space" => 4500000, "alloc_variance" => 8994816, "freed_samples" => 7,
+                       "freed_objects" => 14, "freed_space" => 3500000, "freed_variance" => 6995968, "freed_gcs" => 29, "resident" => 0}.reject { |name, _| name == "resident" },
+                      {"allocation_gc" => 7, "thread" => 2, "type" => "(malloc)", "inuse_samples" => 2, "inuse_objects" => 4, "inuse_space" => 1000000,
                        "inuse_variance" => 2000896, "resident" => 8192}], "pprof: rows of malloc are #{rows[1]}")
     check(labels[samples[1]] == {"class" => "(malloc)", "kind" => "malloc", "library" => "libfoo.so.1"}, "pprof: labels of malloc are #{labels[samples[1]]}")
     names = mappings.map { |m| [strings[one(m, 5)], strings[one(m, 6)], one(m, 4), one(m, 7)] }
@@ -232,7 +232,7 @@ def check_pprof(bytes, name)
     most = 2**63 - 1
     space = rows.map { |list| list.map { |row| row["inuse_space"] } }
     check(space == [[most], [most], [nil], [most], [most - 1023], [nil], [nil], [1]], "pprof: saturation, #{space}")
-    check(rows.all? { |list| list.all? { |row| row["inuse_samples"] == most && row["gc_birth"] == most } }, "pprof: counts do not saturate")
+    check(rows.all? { |list| list.all? { |row| row["inuse_samples"] == most && row["allocation_gc"] == most } }, "pprof: counts do not saturate")
   end
 end
 

@@ -75,10 +75,10 @@ sample_profile(struct hs_profile *profile)
         {5, 3},
     };
     static const struct hs_row rows[] = {
-        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .thread = 1, .has_birth = true, .birth_gc = 0, .inuse = {2, 150.01, 6000.4, 1e6 + 0.5}, .holds_free = {700.4, 9000}, .holds_free_pinned = 300, .unshared = {1200, 8000}, .unshared_born = 400},
-        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .thread = 2, .has_birth = true, .birth_gc = 7, .inuse = {1, 75.005, 3000.2, 5e5}, .young = {1, 75.005, 3000.2, 5e5}},
-        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .alloc = {5, 400.5, 16020, 2.5e6}, .dead = {2, 150, 6000, 1e6}, .dead_gcs = 301.5},
-        {.node = 4, .class_name = 12, .type = 13, .slot_size = 160, .thread = 1, .has_birth = true, .birth_gc = 3, .inuse = {1, 6.2494, 999.9, 8e5}, .alloc = {1, 6.2494, 999.9, 8e5}},
+        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .thread = 1, .has_allocation_gc = true, .allocation_gc = 0, .inuse = {2, 150.01, 6000.4, 1e6 + 0.5}, .holds_free = {700.4, 9000}, .holds_free_pinned = 300, .unshared = {1200, 8000}, .unshared_allocated = 400},
+        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .thread = 2, .has_allocation_gc = true, .allocation_gc = 7, .inuse = {1, 75.005, 3000.2, 5e5}, .young = {1, 75.005, 3000.2, 5e5}},
+        {.node = 3, .class_name = 10, .type = 11, .slot_size = 40, .alloc = {5, 400.5, 16020, 2.5e6}, .freed = {2, 150, 6000, 1e6}, .freed_gcs = 301.5},
+        {.node = 4, .class_name = 12, .type = 13, .slot_size = 160, .thread = 1, .has_allocation_gc = true, .allocation_gc = 3, .inuse = {1, 6.2494, 999.9, 8e5}, .alloc = {1, 6.2494, 999.9, 8e5}},
         {.node = 6, .class_name = 12, .type = 13, .slot_size = 160, .inuse = {1, 3.125, 500, 0}, .alloc = {1, 3.125, 500, 0}},
         {.node = 0, .class_name = 10, .type = 11, .slot_size = 64, .inuse = {1, 1, 64, 0}},
     };
@@ -179,10 +179,10 @@ huge_profile(struct hs_profile *profile)
     for (uint32_t i = 0; i < COUNT(values); i++) {
         const double v = values[i];
         nodes[i + 1] = (struct hs_node){i, 0};
-        rows[i] = (struct hs_row){.node = i + 1, .slot_size = UINT32_MAX, .thread = UINT32_MAX, .has_birth = true, .birth_gc = UINT64_MAX, .dead_gcs = v};
+        rows[i] = (struct hs_row){.node = i + 1, .slot_size = UINT32_MAX, .thread = UINT32_MAX, .has_allocation_gc = true, .allocation_gc = UINT64_MAX, .freed_gcs = v};
         rows[i].memsize = v;
         rows[i].resident = v;
-        rows[i].inuse = rows[i].young = rows[i].alloc = rows[i].dead = (struct hs_estimate){UINT64_MAX, v, v, v};
+        rows[i].inuse = rows[i].young = rows[i].alloc = rows[i].freed = (struct hs_estimate){UINT64_MAX, v, v, v};
     }
     memset(profile, 0, sizeof(*profile));
     memset(&profile->meta, 0xff, sizeof(profile->meta));
@@ -274,11 +274,11 @@ malloc_profile(struct hs_profile *profile)
         {UINT64_C(0xffffffffff600000), UINT64_MAX, 0, 14, 0},
     };
     static const struct hs_row rows[] = {
-        {.node = 1, .class_name = 4, .type = 5, .slot_size = 40, .has_birth = true, .birth_gc = 3, .inuse = {1, 100, 4000, 4e4}, .memsize = 70000.4},
+        {.node = 1, .class_name = 4, .type = 5, .slot_size = 40, .has_allocation_gc = true, .allocation_gc = 3, .inuse = {1, 100, 4000, 4e4}, .memsize = 70000.4},
         {.node = 1, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {2, 200, 8000, 8e4}},
-        {.node = 3, .malloced = true, .library = 9, .class_name = 6, .type = 6, .thread = 2, .has_birth = true, .birth_gc = 7, .inuse = {2, 4, 1000000, 2e6}, .resident = 8192.4},
-        {.node = 3, .malloced = true, .library = 9, .class_name = 6, .type = 6, .alloc = {9, 18.25, 4500000, 9e6}, .dead = {7, 14.25, 3500000, 7e6}, .dead_gcs = 28.5},
-        {.node = 5, .malloced = true, .library = 11, .class_name = 6, .type = 6, .has_birth = true, .inuse = {1, 1.5, 300000, 7}, .resident = 300000, .alloc = {1, 1.5, 300000, 7}},
+        {.node = 3, .malloced = true, .library = 9, .class_name = 6, .type = 6, .thread = 2, .has_allocation_gc = true, .allocation_gc = 7, .inuse = {2, 4, 1000000, 2e6}, .resident = 8192.4},
+        {.node = 3, .malloced = true, .library = 9, .class_name = 6, .type = 6, .alloc = {9, 18.25, 4500000, 9e6}, .freed = {7, 14.25, 3500000, 7e6}, .freed_gcs = 28.5},
+        {.node = 5, .malloced = true, .library = 11, .class_name = 6, .type = 6, .has_allocation_gc = true, .inuse = {1, 1.5, 300000, 7}, .resident = 300000, .alloc = {1, 1.5, 300000, 7}},
         {.node = 7, .malloced = true, .class_name = 6, .type = 6, .inuse = {1, 1, 50000, 0}, .alloc = {1, 1, 50000, 0}},
     };
 
@@ -340,7 +340,7 @@ walked_profile(struct hs_profile *profile)
 }
 
 void
-dead_profile(struct hs_profile *profile)
+freed_profile(struct hs_profile *profile)
 {
     enum { LINES = 150,
            STACKS = 2 * LINES };
@@ -358,7 +358,7 @@ dead_profile(struct hs_profile *profile)
     for (uint32_t i = 0; i < STACKS; i++) {
         frames[i % LINES] = (struct hs_frame){1, 2, 2, i % LINES + 1, 0};
         nodes[i + 3] = (struct hs_node){1 + i / LINES, i % LINES};
-        rows[i] = (struct hs_row){.node = i + 3, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {1, 10, 400, 7}, .dead = {1, 10, 400, 7}};
+        rows[i] = (struct hs_row){.node = i + 3, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {1, 10, 400, 7}, .freed = {1, 10, 400, 7}};
     }
     rows[9].alloc.space = 2e6;                                  /* a large one */
     rows[11].inuse = (struct hs_estimate){3, 10, 400, 7};       /* more than two samples live */
@@ -367,7 +367,7 @@ dead_profile(struct hs_profile *profile)
     rows[17].young = (struct hs_estimate){1, 10, 2e4, 7};       /* little of it */
     rows[19].alloc.samples = 30;                                /* small all the same */
     nodes[STACKS + 3] = (struct hs_node){1, LINES + 2};
-    rows[STACKS] = (struct hs_row){.node = STACKS + 3, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {1, 10, 4e6, 7}, .dead = {1, 10, 400, 7}};
+    rows[STACKS] = (struct hs_row){.node = STACKS + 3, .class_name = 4, .type = 5, .slot_size = 40, .alloc = {1, 10, 4e6, 7}, .freed = {1, 10, 400, 7}};
     memset(profile, 0, sizeof(*profile));
     FILL(profile, rows, nodes, frames, texts);
 }
@@ -379,5 +379,5 @@ const struct sample_profile sample_profiles[SAMPLE_PROFILES] = {
     {"large", large_profile},
     {"malloc", malloc_profile},
     {"walked", walked_profile},
-    {"dead", dead_profile},
+    {"freed", freed_profile},
 };

@@ -18,7 +18,7 @@ void malloc_profile(struct hs_profile *profile);
 /* The first one with chains of references to what its rows have. */
 void walked_profile(struct hs_profile *profile);
 /* 300 stacks of 150 lines where nothing lives any more: one allocated a lot, the others little. */
-void dead_profile(struct hs_profile *profile);
+void freed_profile(struct hs_profile *profile);
 
 /* All of them. */
 enum { SAMPLE_PROFILES = 7 };

@@ -190,9 +190,9 @@ test_alive(void)
     struct hs_buffer out = {0};
 
     sample_profile(&profile);
-    struct hs_birthplace *places = rb_hs_calloc(HS_MEM_SNAPSHOTS, 2, sizeof(*places));
-    places[0] = (struct hs_birthplace){HS_THREADS, 12, {"a\"b.rb", 6}, {2, {[HS_SLEEPING] = 1, [HS_WAITING] = 1}, 8192}};
-    places[1] = (struct hs_birthplace){HS_FIBERS, 0, {"(other)", 7}, {1, {[HS_SUSPENDED] = 1, [HS_ENDED] = 4}, 4096}};
+    struct hs_creation_site *places = rb_hs_calloc(HS_MEM_SNAPSHOTS, 2, sizeof(*places));
+    places[0] = (struct hs_creation_site){HS_THREADS, 12, {"a\"b.rb", 6}, {2, {[HS_SLEEPING] = 1, [HS_WAITING] = 1}, 8192}};
+    places[1] = (struct hs_creation_site){HS_FIBERS, 0, {"(other)", 7}, {1, {[HS_SUSPENDED] = 1, [HS_ENDED] = 4}, 4096}};
     profile.meta.census = (struct hs_census){
         .taken = true,
         .stacks_known = true,

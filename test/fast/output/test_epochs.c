@@ -228,7 +228,7 @@ test_no_memory(void)
     bear(1024, false);
     size_t before = count;
     memcpy(as_they_were, samples, count * sizeof(*samples));
-    uint32_t born = epochs.current;
+    uint32_t allocated_in = epochs.current;
 
     /* Further on for one session, back for another, and no place left for what is the longer of both. */
     interval[0] *= 16;
@@ -248,7 +248,7 @@ test_no_memory(void)
     for (size_t i = 0; i < count; i++) {
         struct sample sample = samples[i];
         dropped += !rb_hs_lengthen(&epochs, sample.longest, &sample.sessions, &sample.epoch);
-        changed += sample.sessions != samples[i].sessions || sample.epoch != born;
+        changed += sample.sessions != samples[i].sessions || sample.epoch != allocated_in;
     }
     uint64_t unseen[HS_SESSIONS] = {3, 1, 4};
     bool stayed = !rb_hs_epoch_enter(&epochs, unseen) && epochs.current == current;

@@ -19,7 +19,7 @@ static const double slot_size[HEAPS] = {40, 160, 640}, SAMPLE_NS = 700;
 
 struct sample {
     double size;
-    bool dies;
+    bool garbage;
     float longest;
     hs_session_set sessions;
     uint32_t epoch;
@@ -33,9 +33,9 @@ static struct {
     uint32_t count, most;       /* of which own memory has room for so many */
     uint64_t interval, cpu_ns, taken;
     uint32_t shortened, lengthened;
-    bool dying;                 /* what is allocated now is garbage at the next mark */
-    double born, died;          /* bytes: the truth */
-    double dead, dead_variance; /* of samples that died */
+    bool makes_garbage;         /* what is allocated now is garbage at the next mark */
+    double allocated, freed;    /* bytes: the truth */
+    double freed_sampled, freed_variance; /* of samples that were freed */
     struct {
         uint32_t left, until_sample;    /* slots; until_sample 0: none is sampled */
         double drawn_at;
@@ -102,7 +102,7 @@ recut(void)
 static void
 take(int heap)
 {
-    struct sample sample = {.size = slot_size[heap], .dies = sim.dying, .epoch = sim.epochs.current};
+    struct sample sample = {.size = slot_size[heap], .garbage = sim.makes_garbage, .epoch = sim.epochs.current};
     sample.longest = rb_hs_longest_interval(&sim.random, sample.size, sim.list[heap].drawn_at);
     sample.sessions = rb_hs_sessions_within(sim.epochs.list[sample.epoch].interval, 1, sample.longest);
     if (!sample.sessions || sim.count == ROOM) return;
@@ -123,8 +123,8 @@ allocate(int heap, double ns_each)
         cut(heap);
     }
     uint32_t next = sim.list[heap].until_sample, slots = next ? next : sim.list[heap].left;
-    sim.born += slots * slot_size[heap];
-    if (sim.dying) sim.died += slots * slot_size[heap];
+    sim.allocated += slots * slot_size[heap];
+    if (sim.makes_garbage) sim.freed += slots * slot_size[heap];
     sim.cpu_ns += (uint64_t)(slots * ns_each);
     sim.list[heap].left -= slots;
     if (next) take(heap);
@@ -145,11 +145,11 @@ bury(void)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < sim.count; i++) {
         struct sample *sample = &sim.samples[i];
-        if (!sample->dies) {
+        if (!sample->garbage) {
             sim.samples[kept++] = *sample;
             continue;
         }
-        add(sample, &sim.dead, &sim.dead_variance);
+        add(sample, &sim.freed_sampled, &sim.freed_variance);
         sim.epochs.list[sample->epoch].records--;
     }
     sim.count = kept;
@@ -160,7 +160,7 @@ mark(void)
 {
     bury();
     recut();
-    sim.dying = !sim.dying;
+    sim.makes_garbage = !sim.makes_garbage;
 }
 
 static void
@@ -180,8 +180,8 @@ begin(uint32_t most)
     for (uint32_t i = 0; i < sim.count; i++) sim.epochs.list[sim.samples[i].epoch].records--;
     sim.count = sim.shortened = sim.lengthened = 0;
     sim.taken = sim.cpu_ns = 0;
-    sim.born = sim.died = sim.dead = sim.dead_variance = 0;
-    sim.dying = false;
+    sim.allocated = sim.freed = sim.freed_sampled = sim.freed_variance = 0;
+    sim.makes_garbage = false;
     sim.most = most;
     memset(sim.list, 0, sizeof(sim.list));
     rb_hs_pace_begin(&sim.pace, SAMPLE_NS, now());
@@ -198,8 +198,8 @@ live(uint32_t most)
         phase(0.1e9, 250);
         phase(1.5e9, 20000);
     }
-    while (!sim.dying) mark();
-    mark();                     /* nothing is left that is to die */
+    while (!sim.makes_garbage) mark();
+    mark();                     /* nothing is left that is to be freed */
 }
 
 /* One figure over many lives, against the truth. */
@@ -232,22 +232,22 @@ judge(const struct figure *figure, const char *how)
 static void
 test_lives(const char *how, uint32_t most, uint32_t moves)
 {
-    struct figure born = {.name = "births"}, dead = {.name = "deaths"}, held = {.name = "what is in use"};
+    struct figure allocated = {.name = "allocations"}, freed = {.name = "frees"}, held = {.name = "what is in use"};
     double dearest = 0;
     uint32_t moved = 0;
     for (int i = 0; i < TRIALS; i++) {
         double space = 0, variance = 0;
         live(most);
         for (uint32_t j = 0; j < sim.count; j++) add(&sim.samples[j], &space, &variance);
-        compare(&held, space, variance, sim.born - sim.died);
-        compare(&dead, sim.dead, sim.dead_variance, sim.died);
-        compare(&born, space + sim.dead, variance + sim.dead_variance, sim.born);
+        compare(&held, space, variance, sim.allocated - sim.freed);
+        compare(&freed, sim.freed_sampled, sim.freed_variance, sim.freed);
+        compare(&allocated, space + sim.freed_sampled, variance + sim.freed_variance, sim.allocated);
         dearest = fmax(dearest, (double)sim.taken * SAMPLE_NS / (double)sim.cpu_ns);
         moved += sim.lengthened >= moves && sim.shortened >= moves;
     }
     ok(moved == TRIALS, "auto, %s: the interval gets longer and shorter %u times at least in each of %d lives (%u)", how, moves, TRIALS, moved);
-    judge(&born, how);
-    judge(&dead, how);
+    judge(&allocated, how);
+    judge(&freed, how);
     judge(&held, how);
     ok(dearest < HS_PACE_BUDGET, "auto, %s: samples take %.3f%% of the CPU time at most (0.1%% are allowed)", how, dearest * 100);
 }

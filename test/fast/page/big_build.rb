@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A raw profile of +count+ stacks about +depth+ frames deep, each a row with a
-# birth_gc and one with totals; the same for the same +seed+.  Stacks share their
+# allocation_gc and one with totals; the same for the same +seed+.  Stacks share their
 # first frames as stacks of an application do: most of them split late.
 def big_build(count, depth: 60, seed: 1, taken: 10, gcs: 1000)
   random = Random.new(seed)

@@ -13,7 +13,7 @@ File.write(schema, text.sub(ending, "    column :flavour, :text, merge: :same, g
 $LOAD_PATH.unshift(library)
 require "build"
 
-build = Build.new.row(["/srv/app/a.rb:1 A#a"], "String", birth: 3, inuse: 30).row(["/srv/app/a.rb:2 A#b"], "String", birth: 3, inuse: 12)
+build = Build.new.row(["/srv/app/a.rb:1 A#a"], "String", at_gc: 3, inuse: 30).row(["/srv/app/a.rb:2 A#b"], "String", at_gc: 3, inuse: 12)
 texts = build.raw[:texts]
 %w[sweet sour].each_with_index do |name, i|
   texts << name

@@ -98,7 +98,7 @@ await test("a figure and its interval have one unit, and are written as the libr
       equal([size, interval], cells[names.indexOf(JSON.stringify(name))], name.join(" "));
   }));
 
-await test("blocks of malloc have births, deaths and what is resident, as the library says", () =>
+await test("malloc blocks have allocations, frees and resident bytes, as in the library", () =>
   on("blocks", async (page) => {
     assert((await summary(page)).includes(" MiB of it resident"), await summary(page));
     const cells = async () => {
@@ -116,10 +116,10 @@ await test("blocks of malloc have births, deaths and what is resident, as the li
     }
     equal("(malloc)", live.get("pool.rb:9").class);
     await show(page, { value: "allocated" });
-    const born = await cells();
-    for (const [line, [, dead]] of Object.entries(told.lines)) equal(dead, born.get(line).freed, line);
-    await show(page, { value: "dead", memory: "malloc" });
-    sameRows(told.blocks, await rows(page), "dead blocks");
+    const allocated = await cells();
+    for (const [line, [, freed]] of Object.entries(told.lines)) equal(freed, allocated.get(line).freed, line);
+    await show(page, { value: "freed", memory: "malloc" });
+    sameRows(told.blocks, await rows(page), "freed blocks");
     assert(
       !(await page.$eval("#generations", (element) => element.textContent)).includes("Not here: "),
       "blocks have no age",
@@ -421,7 +421,7 @@ await test("an address that says nonsense shows the first view", () =>
 
 // --- charts ---
 
-await test("the chart by age adds up to what has a birth, and a click filters by age", () =>
+await test("the chart by age adds up to what has a GC of allocation, and a click filters by age", () =>
   on("mixed", async (page) => {
     const bars = await page.$$("#generations g.bar");
     assert(bars.length >= 3, `${bars.length} bars`);

@@ -26,7 +26,7 @@ told[:filters] = filters(mixed).slice(:class, :search)
 
 blocks = PageProfiles.blocks
 page("blocks", blocks)
-told[:blocks] = expected(blocks).dig("dead", :line, :malloc, "bytes")
+told[:blocks] = expected(blocks).dig("freed", :line, :malloc, "bytes")
 told[:lines] = blocks.groups(:line).to_h do |group|
   [names(group.key).first, [LAYOUT.bytes(group.inuse.resident.space), LAYOUT.percent(group.freed_share), group.age(100)]]
 end
@@ -72,7 +72,7 @@ end
 
 page("hostile", hostile, diagnosis: hostile_diagnosis(HOSTILE))
 told[:hostile] = HOSTILE.map { |name| HeapSample::Printable.text(name) }
-page("young", Build.new.row(["/srv/app/a.rb:1 A#a"], "String", birth: 100, young: 4).profile)
+page("young", Build.new.row(["/srv/app/a.rb:1 A#a"], "String", at_gc: 100, young: 4).profile)
 page("empty", Build.new.profile)
 
 big = HeapSample::Profile.from_raw(big_build(200_000))

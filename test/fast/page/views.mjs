@@ -172,7 +172,7 @@ export const views = async (on) => {
 
   for (const [name, value, word] of [
     ["kept", "kept", "Retained by"],
-    ["blocks", "dead", "Freed"],
+    ["blocks", "freed", "Freed"],
     ["blocks", "allocated", "freed"],
     ["grown", "growth", "allocated"],
   ])

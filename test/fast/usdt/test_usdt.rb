@@ -88,12 +88,12 @@ class UsdtTest < Test
     worker.ask("GC.start; 0")
     lines = traced(tracer)
     worker.stop
-    births = lines.select { |kind, _, size,| kind == "a" && size == "40" }
-    dead = lines.filter_map { |kind, id| id if kind == "f" }.to_set
-    alive = births.reject { |_, id,| dead.include?(id) }.sum { |*, bytes| bytes.to_i }
+    allocations = lines.select { |kind, _, size,| kind == "a" && size == "40" }
+    freed = lines.filter_map { |kind, id| id if kind == "f" }.to_set
+    alive = allocations.reject { |_, id,| freed.include?(id) }.sum { |*, bytes| bytes.to_i }
     assert_in_delta after - before, alive, 0.02 * after + 40 * 4096
-    assert_operator dead.size, :>, 400 # of about 580
-    assert_in_delta 120_000 * 40, births.sum { |*, bytes| bytes.to_i }, 6 * Math.sqrt(120_000 * 40 * 4096) + 400_000
+    assert_operator freed.size, :>, 400 # of about 580
+    assert_in_delta 120_000 * 40, allocations.sum { |*, bytes| bytes.to_i }, 6 * Math.sqrt(120_000 * 40 * 4096) + 400_000
   end
 
   test "usdt=on starts sampling when a tracer attaches, and stops when it leaves", missing: TROUBLE do
@@ -118,11 +118,11 @@ class UsdtTest < Test
     worker.ask("$kept = nil; GC.start; GC.start; 0")
     lines = traced(tracer)
     worker.stop
-    births = lines.select { |kind, _, size,| kind == "a" && size == "20480" }
-    dead = lines.filter_map { |kind, id| id if kind == "f" }.to_set
-    assert_in_delta 3000 * 20_480, births.sum { |*, bytes| bytes.to_i }, 6 * Math.sqrt(3000.0 * 20_480 * 16_384)
-    left = births.reject { |_, id,| dead.include?(id) }
-    assert_operator left.size, :<, births.size / 20
+    allocations = lines.select { |kind, _, size,| kind == "a" && size == "20480" }
+    freed = lines.filter_map { |kind, id| id if kind == "f" }.to_set
+    assert_in_delta 3000 * 20_480, allocations.sum { |*, bytes| bytes.to_i }, 6 * Math.sqrt(3000.0 * 20_480 * 16_384)
+    left = allocations.reject { |_, id,| freed.include?(id) }
+    assert_operator left.size, :<, allocations.size / 20
   end
 
   test "where there are too many samples, those that stay are traced again with what they count", missing: TROUBLE do

@@ -14,18 +14,18 @@
 enum { LISTENERS = 16 };
 
 /* Plain memory: what a call passes is kept without an object. */
-struct told {
-    rb_heap_sampler_allocation_t *births;
+struct listening {
+    rb_heap_sampler_allocation_t *allocations;
     rb_heap_sampler_change_t *changes;
-    size_t birth_count, birth_room, change_count, change_room;
+    size_t allocation_count, allocation_room, change_count, change_room;
     unsigned long calls;
     rb_heap_sampler_listener_t listener;
     VALUE act;                  /* a Proc, called at safe points with the name of the call; a Symbol: do_at_once; nil */
-    struct told *other;         /* for :unlisten */
+    struct listening *other;    /* for :unlisten */
     long done;
     bool used;
 };
-static struct told told[LISTENERS];
+static struct listening listenings[LISTENERS];
 
 static void *
 grow(void *list, size_t *room, size_t needed, size_t size)
@@ -40,7 +40,7 @@ grow(void *list, size_t *room, size_t needed, size_t size)
 
 /* In the middle of an allocation, where no Ruby code may run. */
 static void
-do_at_once(struct told *mine, const rb_heap_sampler_allocation_t *now)
+do_at_once(struct listening *mine, const rb_heap_sampler_allocation_t *now)
 {
     const char *what = rb_id2name(SYM2ID(mine->act));
     mine->done++;
@@ -78,7 +78,7 @@ do_at_once(struct told *mine, const rb_heap_sampler_allocation_t *now)
 }
 
 static void
-act(struct told *mine, const char *name, const rb_heap_sampler_allocation_t *now)
+act(struct listening *mine, const char *name, const rb_heap_sampler_allocation_t *now)
 {
     mine->calls++;
     if (SYMBOL_P(mine->act)) do_at_once(mine, now);
@@ -86,54 +86,54 @@ act(struct told *mine, const char *name, const rb_heap_sampler_allocation_t *now
 }
 
 static void
-keep_births(struct told *mine, const rb_heap_sampler_allocation_t *list, size_t count)
+keep_allocations(struct listening *mine, const rb_heap_sampler_allocation_t *list, size_t count)
 {
-    mine->births = grow(mine->births, &mine->birth_room, mine->birth_count + count, sizeof(*list));
-    memcpy(mine->births + mine->birth_count, list, count * sizeof(*list));
-    mine->birth_count += count;
+    mine->allocations = grow(mine->allocations, &mine->allocation_room, mine->allocation_count + count, sizeof(*list));
+    memcpy(mine->allocations + mine->allocation_count, list, count * sizeof(*list));
+    mine->allocation_count += count;
 }
 
 static void
 allocated(const rb_heap_sampler_allocation_t *allocation, void *data)
 {
-    keep_births(data, allocation, 1);
+    keep_allocations(data, allocation, 1);
     act(data, "allocated", allocation);
 }
 
 static void
 malloced(const rb_heap_sampler_allocation_t *allocations, size_t count, void *data)
 {
-    keep_births(data, allocations, count);
+    keep_allocations(data, allocations, count);
     act(data, "malloced", NULL);
 }
 
 static void
 changed(const rb_heap_sampler_change_t *changes, size_t count, void *data)
 {
-    struct told *mine = data;
+    struct listening *mine = data;
     mine->changes = grow(mine->changes, &mine->change_room, mine->change_count + count, sizeof(*changes));
     memcpy(mine->changes + mine->change_count, changes, count * sizeof(*changes));
     mine->change_count += count;
     act(mine, "changed", NULL);
 }
 
-static struct told *
-told_of(VALUE number)
+static struct listening *
+listening_of(VALUE number)
 {
     int i = NUM2INT(number);
-    if (i < 0 || i >= LISTENERS || !told[i].used) rb_raise(rb_eArgError, "no listener %d", i);
-    return &told[i];
+    if (i < 0 || i >= LISTENERS || !listenings[i].used) rb_raise(rb_eArgError, "no listener %d", i);
+    return &listenings[i];
 }
 
-static struct told *
-new_told(VALUE proc)
+static struct listening *
+new_listening(VALUE proc)
 {
     for (int i = 0; i < LISTENERS; i++) {
-        if (told[i].used) continue;
-        free(told[i].births);
-        free(told[i].changes);
-        told[i] = (struct told){.used = true, .act = proc};
-        return &told[i];
+        if (listenings[i].used) continue;
+        free(listenings[i].allocations);
+        free(listenings[i].changes);
+        listenings[i] = (struct listening){.used = true, .act = proc};
+        return &listenings[i];
     }
     rb_raise(rb_eRuntimeError, "too many");
 }
@@ -150,9 +150,9 @@ s_listen(VALUE self, VALUE interval, VALUE malloc_interval, VALUE follow, VALUE 
         .malloced = malloced,
         .changed = RTEST(follow) ? changed : NULL,
     };
-    struct told *mine = new_told(proc);
+    struct listening *mine = new_listening(proc);
     mine->listener = rb_heap_sampler_listen(&type, mine);
-    if (mine->listener) return INT2FIX((int)(mine - told));
+    if (mine->listener) return INT2FIX((int)(mine - listenings));
     int error = errno;
     mine->used = false;
     switch (error) {
@@ -169,9 +169,9 @@ static VALUE
 s_listen_as(VALUE self, VALUE size)
 {
     rb_heap_sampler_listener_type_t type = {.struct_size = NUM2SIZET(size), .interval = 1024, .allocated = allocated};
-    struct told *mine = new_told(Qnil);
+    struct listening *mine = new_listening(Qnil);
     mine->listener = rb_heap_sampler_listen(&type, mine);
-    if (mine->listener) return INT2FIX((int)(mine - told));
+    if (mine->listener) return INT2FIX((int)(mine - listenings));
     mine->used = false;
     return Qnil;
 }
@@ -180,7 +180,7 @@ s_listen_as(VALUE self, VALUE size)
 static VALUE
 s_unlisten_too(VALUE self, VALUE number, VALUE other)
 {
-    told_of(number)->other = told_of(other);
+    listening_of(number)->other = listening_of(other);
     return Qnil;
 }
 
@@ -188,28 +188,28 @@ s_unlisten_too(VALUE self, VALUE number, VALUE other)
 static VALUE
 s_done(VALUE self, VALUE number)
 {
-    return LONG2NUM(told_of(number)->done);
+    return LONG2NUM(listening_of(number)->done);
 }
 
 /* act(number, :symbol): from now on */
 static VALUE
 s_act(VALUE self, VALUE number, VALUE act)
 {
-    told_of(number)->act = act;
+    listening_of(number)->act = act;
     return Qnil;
 }
 
 static VALUE
 s_unlisten(VALUE self, VALUE number)
 {
-    return rb_heap_sampler_unlisten(told_of(number)->listener) ? Qtrue : Qfalse;
+    return rb_heap_sampler_unlisten(listening_of(number)->listener) ? Qtrue : Qfalse;
 }
 
 /* release(number): it listens no more, and what it got is forgotten; the number may be given again. */
 static VALUE
 s_release(VALUE self, VALUE number)
 {
-    struct told *mine = told_of(number);
+    struct listening *mine = listening_of(number);
     rb_heap_sampler_unlisten(mine->listener);
     mine->act = Qnil;
     mine->used = false;
@@ -220,8 +220,8 @@ s_release(VALUE self, VALUE number)
 static VALUE
 s_counts(VALUE self, VALUE number)
 {
-    const struct told *mine = told_of(number);
-    return rb_assoc_new(SIZET2NUM(mine->birth_count), SIZET2NUM(mine->change_count));
+    const struct listening *mine = listening_of(number);
+    return rb_assoc_new(SIZET2NUM(mine->allocation_count), SIZET2NUM(mine->change_count));
 }
 
 static VALUE
@@ -245,38 +245,38 @@ label_text(uint32_t labels)
 }
 
 static VALUE
-birth_hash(const rb_heap_sampler_allocation_t *birth)
+allocation_hash(const rb_heap_sampler_allocation_t *allocation)
 {
     VALUE hash = rb_hash_new();
-    rb_hash_aset(hash, symbol("id"), ULL2NUM(birth->id));
-    rb_hash_aset(hash, symbol("memory"), symbol(birth->memory == RB_HEAP_SAMPLER_MALLOC ? "malloc" : "slot"));
-    rb_hash_aset(hash, symbol("type"), INT2FIX(birth->type));
-    rb_hash_aset(hash, symbol("leaf"), birth->klass && birth->klass == leaf ? Qtrue : Qfalse);
-    rb_hash_aset(hash, symbol("size"), ULL2NUM(birth->size));
-    rb_hash_aset(hash, symbol("slot_size"), ULL2NUM(birth->slot_size));
-    rb_hash_aset(hash, symbol("weight"), DBL2NUM(birth->weight));
-    rb_hash_aset(hash, symbol("weight_bytes"), DBL2NUM(birth->weight_bytes));
-    rb_hash_aset(hash, symbol("interval"), ULL2NUM(birth->interval));
-    rb_hash_aset(hash, symbol("thread"), UINT2NUM(birth->thread));
-    rb_hash_aset(hash, symbol("labels"), UINT2NUM(birth->labels));
-    rb_hash_aset(hash, symbol("label_text"), label_text(birth->labels));
-    rb_hash_aset(hash, symbol("stack"), ULL2NUM(birth->stack));
-    rb_hash_aset(hash, symbol("gc_count"), ULL2NUM(birth->gc_count));
-    rb_hash_aset(hash, symbol("struct_size"), SIZET2NUM(birth->struct_size));
+    rb_hash_aset(hash, symbol("id"), ULL2NUM(allocation->id));
+    rb_hash_aset(hash, symbol("memory"), symbol(allocation->memory == RB_HEAP_SAMPLER_MALLOC ? "malloc" : "slot"));
+    rb_hash_aset(hash, symbol("type"), INT2FIX(allocation->type));
+    rb_hash_aset(hash, symbol("leaf"), allocation->klass && allocation->klass == leaf ? Qtrue : Qfalse);
+    rb_hash_aset(hash, symbol("size"), ULL2NUM(allocation->size));
+    rb_hash_aset(hash, symbol("slot_size"), ULL2NUM(allocation->slot_size));
+    rb_hash_aset(hash, symbol("weight"), DBL2NUM(allocation->weight));
+    rb_hash_aset(hash, symbol("weight_bytes"), DBL2NUM(allocation->weight_bytes));
+    rb_hash_aset(hash, symbol("interval"), ULL2NUM(allocation->interval));
+    rb_hash_aset(hash, symbol("thread"), UINT2NUM(allocation->thread));
+    rb_hash_aset(hash, symbol("labels"), UINT2NUM(allocation->labels));
+    rb_hash_aset(hash, symbol("label_text"), label_text(allocation->labels));
+    rb_hash_aset(hash, symbol("stack"), ULL2NUM(allocation->stack));
+    rb_hash_aset(hash, symbol("gc_count"), ULL2NUM(allocation->gc_count));
+    rb_hash_aset(hash, symbol("struct_size"), SIZET2NUM(allocation->struct_size));
     return hash;
 }
 
 /* hashes of the sampled allocations; leaf: it is of the class Leaf (others may be freed by now) */
 static VALUE
-s_births(VALUE self, VALUE number)
+s_allocations(VALUE self, VALUE number)
 {
-    const struct told *mine = told_of(number);
-    size_t count = mine->birth_count;
+    const struct listening *mine = listening_of(number);
+    size_t count = mine->allocation_count;
     leaf = rb_const_defined(rb_cObject, rb_intern("Leaf")) ? rb_const_get(rb_cObject, rb_intern("Leaf")) : 0;
     VALUE list = rb_ary_new_capa((long)count);
     for (size_t i = 0; i < count; i++) {
-        rb_heap_sampler_allocation_t birth = mine->births[i];   /* more may come, and move the others */
-        rb_ary_push(list, birth_hash(&birth));
+        rb_heap_sampler_allocation_t allocation = mine->allocations[i]; /* more may come, and move the others */
+        rb_ary_push(list, allocation_hash(&allocation));
     }
     return list;
 }
@@ -285,14 +285,14 @@ s_births(VALUE self, VALUE number)
 static VALUE
 s_sums(VALUE self, VALUE number, VALUE of_malloc)
 {
-    const struct told *mine = told_of(number);
+    const struct listening *mine = listening_of(number);
     double samples = 0, objects = 0, bytes = 0;
-    for (size_t i = 0; i < mine->birth_count; i++) {
-        const rb_heap_sampler_allocation_t *birth = &mine->births[i];
-        if ((birth->memory == RB_HEAP_SAMPLER_MALLOC) != RTEST(of_malloc)) continue;
+    for (size_t i = 0; i < mine->allocation_count; i++) {
+        const rb_heap_sampler_allocation_t *allocation = &mine->allocations[i];
+        if ((allocation->memory == RB_HEAP_SAMPLER_MALLOC) != RTEST(of_malloc)) continue;
         samples++;
-        objects += birth->weight;
-        bytes += birth->weight_bytes;
+        objects += allocation->weight;
+        bytes += allocation->weight_bytes;
     }
     return rb_ary_new_from_args(3, DBL2NUM(samples), DBL2NUM(objects), DBL2NUM(bytes));
 }
@@ -301,8 +301,8 @@ s_sums(VALUE self, VALUE number, VALUE of_malloc)
 static VALUE
 s_changes(VALUE self, VALUE number)
 {
-    static const char *const kinds[] = {"died", "forgotten", "moved", "interval"};
-    const struct told *mine = told_of(number);
+    static const char *const kinds[] = {"freed", "forgotten", "moved", "interval"};
+    const struct listening *mine = listening_of(number);
     size_t count = mine->change_count;
     VALUE list = rb_ary_new_capa((long)count);
     for (size_t i = 0; i < count; i++) {
@@ -315,13 +315,13 @@ s_changes(VALUE self, VALUE number)
 static VALUE
 s_calls(VALUE self, VALUE number)
 {
-    return ULONG2NUM(told_of(number)->calls);
+    return ULONG2NUM(listening_of(number)->calls);
 }
 
 static VALUE
 s_interval(VALUE self, VALUE number, VALUE of_malloc)
 {
-    return ULL2NUM(rb_heap_sampler_interval(told_of(number)->listener, RTEST(of_malloc) ? RB_HEAP_SAMPLER_MALLOC : RB_HEAP_SAMPLER_SLOT));
+    return ULL2NUM(rb_heap_sampler_interval(listening_of(number)->listener, RTEST(of_malloc) ? RB_HEAP_SAMPLER_MALLOC : RB_HEAP_SAMPLER_SLOT));
 }
 
 static VALUE
@@ -369,11 +369,11 @@ s_missed(VALUE self)
 static void
 trace(VALUE tracepoint, void *data)
 {
-    struct told *mine = data;
+    struct listening *mine = data;
     rb_trace_arg_t *arg = rb_tracearg_from_tracepoint(tracepoint);
     const rb_heap_sampler_allocation_t *allocation = rb_heap_sampler_tracearg(arg);
     if (!allocation || allocation->object != rb_tracearg_object(arg)) abort();
-    keep_births(mine, allocation, 1);
+    keep_allocations(mine, allocation, 1);
     if (!NIL_P(mine->act) && mine->act == ID2SYM(rb_intern("disable"))) {
         mine->done++;
         rb_tracepoint_disable(tracepoint);
@@ -387,8 +387,8 @@ trace(VALUE tracepoint, void *data)
 static VALUE
 s_tracepoint(VALUE self, VALUE proc)
 {
-    struct told *mine = new_told(proc);
-    return rb_ary_new_from_args(2, INT2FIX((int)(mine - told)),
+    struct listening *mine = new_listening(proc);
+    return rb_ary_new_from_args(2, INT2FIX((int)(mine - listenings)),
                                 rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_SAMPLED_NEWOBJ, trace, mine));
 }
 
@@ -404,8 +404,8 @@ Init_heap_sampler_listeners(void)
     VALUE bug = rb_define_module("Bug");
     VALUE listeners = rb_define_module_under(bug, "HeapSamplerListeners");
     for (int i = 0; i < LISTENERS; i++) {
-        told[i].act = Qnil;
-        rb_gc_register_address(&told[i].act);
+        listenings[i].act = Qnil;
+        rb_gc_register_address(&listenings[i].act);
     }
     rb_define_singleton_method(listeners, "listen", s_listen, 4);
     rb_define_singleton_method(listeners, "listen_as", s_listen_as, 1);
@@ -415,7 +415,7 @@ Init_heap_sampler_listeners(void)
     rb_define_singleton_method(listeners, "done", s_done, 1);
     rb_define_singleton_method(listeners, "release", s_release, 1);
     rb_define_singleton_method(listeners, "counts", s_counts, 1);
-    rb_define_singleton_method(listeners, "births", s_births, 1);
+    rb_define_singleton_method(listeners, "allocations", s_allocations, 1);
     rb_define_singleton_method(listeners, "sums", s_sums, 2);
     rb_define_singleton_method(listeners, "changes", s_changes, 1);
     rb_define_singleton_method(listeners, "calls", s_calls, 1);

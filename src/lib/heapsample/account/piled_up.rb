@@ -61,7 +61,7 @@ module HeapSample
 
     def held
       since = @infos.first.gc_count.to_i
-      @held ||= @walk.holders.select { |one| one.row[Columns::BIRTH_GC].to_i >= since && Roots.threads?(@walk.holders.path(one.node).first.name) }
+      @held ||= @walk.holders.select { |one| one.row[Columns::ALLOCATION_GC].to_i >= since && Roots.threads?(@walk.holders.path(one.node).first.name) }
     end
 
     # The reference that the program wrote, by which most of these threads have what they wait for.

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # What was allocated since sampling started and how much of it is dead: which
+  # What was allocated since sampling started and how much of it was freed: which
   # code makes garbage, and how long that lives.
   #
   #   profile.churn(by: :method).first.group.freed_share   #=> 0.946
   #
-  # Slots and blocks of malloc count alike: a slot is dead when a GC has found it so, a
+  # Slots and blocks of malloc count alike: a slot is freed when a GC has found that it is garbage, a
   # block when it is freed.
   class Churn
     include Enumerable
@@ -32,7 +32,7 @@ module HeapSample
     # All that was allocated: a HeapSample::Estimate.
     def total = all.alloc
 
-    # Part of it that was found dead, by bytes, and its 95% interval; nil if nothing was
+    # Part of it that was freed, by bytes, and its 95% interval; nil if nothing was
     # allocated.
     def freed_share = all.freed_share
     # The 95% interval of #freed_share.
@@ -44,7 +44,7 @@ module HeapSample
       total.space / (taken - started) if taken && started && taken > started
     end
 
-    # As Top#to_h, with what was found dead.
+    # As Top#to_h, with what was freed.
     def to_h(stacks: false)
       {**@top.to_h(stacks: stacks), freed_share: freed_share, freed_share_interval: freed_interval, lived_gcs: all.lifetime,
        bytes_per_second: rate}.compact

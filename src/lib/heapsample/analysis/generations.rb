@@ -115,7 +115,7 @@ module HeapSample
 
     # The largest rows of all that has an age: a HeapSample::Top.
     def largest
-      Top.new(@profile.with(@profile.table.select { |row| row[Columns::BIRTH_GC] }), value: :inuse_space, by: @by, top: @top)
+      Top.new(@profile.with(@profile.table.select { |row| row[Columns::ALLOCATION_GC] }), value: :inuse_space, by: @by, top: @top)
     end
 
     # Ranges that cover +ages+, without what lies before the first of them.
@@ -139,10 +139,10 @@ module HeapSample
         @young.add_columns(row, Columns::YOUNG, row[Columns::SLOT_SIZE]) if row[Columns::YOUNG_OBJECTS] > 0
         next unless row[Columns::INUSE_OBJECTS] > 0
 
-        birth = row[Columns::BIRTH_GC]
-        next @ageless.add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE]) unless birth && @gc_count
+        allocation_gc = row[Columns::ALLOCATION_GC]
+        next @ageless.add_columns(row, Columns::INUSE, row[Columns::SLOT_SIZE]) unless allocation_gc && @gc_count
 
-        ages[[@gc_count - birth, 0].max] << row
+        ages[[@gc_count - allocation_gc, 0].max] << row
       end
       @by_age = ages.transform_values { |rows| rows.sum(0.0) { |row| row[Columns::INUSE_SPACE] } }
       parts = Generations.ranges(ages.keys).map do |range|

@@ -64,8 +64,8 @@ module HeapSample
     # call-seq:
     #   churn(by: :line, kind: :both, top: 20) -> HeapSample::Churn
     #
-    # What was allocated since sampling started, how much of it is dead, and how many GCs the dead had
-    # survived.
+    # What was allocated since sampling started, how much of it was freed, and how many GCs the freed objects
+    # had survived.
     #
     #   puts GC.sample_profile.churn(by: :method)
     def churn(**options) = Churn.new(to_profile, **options)

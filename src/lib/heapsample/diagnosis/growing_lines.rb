@@ -51,12 +51,12 @@ module HeapSample
       @seconds = [@seconds, to.time - from.time].max.to_f
       early = series[first] if first
       later = series[last]
-      early&.then { |profile| each(profile) { |line, row, birth| line.was_there(row) if birth < from.gc } }
+      early&.then { |profile| each(profile) { |line, row, allocation_gc| line.was_there(row) if allocation_gc < from.gc } }
       part = parts(later.info, from.gc, to.gc)
-      each(later) do |line, row, birth|
-        next (line.is_still_there(row) if early) if birth < from.gc
+      each(later) do |line, row, allocation_gc|
+        next (line.is_still_there(row) if early) if allocation_gc < from.gc
 
-        line.came(later, row, part.call(birth)) if birth < to.gc
+        line.came(later, row, part.call(allocation_gc)) if allocation_gc < to.gc
       end
       holders(series, from.gc)
     end
@@ -74,13 +74,13 @@ module HeapSample
 
       @seconds = [@seconds, time - from_time].max.to_f
       early = series.infos.index { |info| info.last_major_gc.to_i >= from_gc && info.taken < later.info.taken }&.then { |index| series[index] }
-      early&.then { |profile| each(profile) { |line, row, birth| line.was_there(row) if birth < from_gc } }
+      early&.then { |profile| each(profile) { |line, row, allocation_gc| line.was_there(row) if allocation_gc < from_gc } }
       reached = reached(walked) if walked
       part = parts(later.info, from_gc, end_gc)
-      each(later) do |line, row, birth|
-        next (line.is_still_there(row) if early) if birth < from_gc
+      each(later) do |line, row, allocation_gc|
+        next (line.is_still_there(row) if early) if allocation_gc < from_gc
 
-        line.came(later, row, part.call(birth)) if birth < end_gc && (reached.nil? || reached[row])
+        line.came(later, row, part.call(allocation_gc)) if allocation_gc < end_gc && (reached.nil? || reached[row])
       end
       holders(series, from_gc)
     end
@@ -121,9 +121,9 @@ module HeapSample
       times = info.gc_times
       began, ended = [from, to].map { |gc| times&.allocated_at(gc)&.first&.to_f }
       timed = began && ended && ended > began
-      lambda do |birth|
-        part = if timed then times.allocated_at(birth).compact.then { |both| ((both.sum(&:to_f) / both.size) - began) / (ended - began) }
-               else (birth - from) / (to - from).to_f
+      lambda do |allocation_gc|
+        part = if timed then times.allocated_at(allocation_gc).compact.then { |both| ((both.sum(&:to_f) / both.size) - began) / (ended - began) }
+               else (allocation_gc - from) / (to - from).to_f
                end
         (part * LineGrowth::PARTS).floor.clamp(0, LineGrowth::PARTS - 1)
       end
@@ -133,11 +133,11 @@ module HeapSample
     def each(profile)
       keys = Keys.new(profile, :line)
       profile.table.each do |row|
-        birth = row[Columns::BIRTH_GC]
-        next unless birth && row[Columns::INUSE_OBJECTS].positive?
+        allocation_gc = row[Columns::ALLOCATION_GC]
+        next unless allocation_gc && row[Columns::INUSE_OBJECTS].positive?
 
         place = keys.of(row)
-        yield @all[place] ||= LineGrowth.new(place), row, birth
+        yield @all[place] ||= LineGrowth.new(place), row, allocation_gc
       end
     end
 

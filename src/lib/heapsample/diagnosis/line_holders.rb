@@ -59,7 +59,7 @@ module HeapSample
       held = rows.flat_map { |row| by_row.fetch(row, []) }
       return held if line.function
 
-      held.reject { |one| one.row[Columns::BIRTH_GC].to_i >= @walks.last.info.last_major_gc.to_i && Roots.silent?(@walks.last.holders.path(one.node).first.name) }
+      held.reject { |one| one.row[Columns::ALLOCATION_GC].to_i >= @walks.last.info.last_major_gc.to_i && Roots.silent?(@walks.last.holders.path(one.node).first.name) }
     end
 
     def by_row = @by_row ||= @walks.last.holders.each_with_object({}.compare_by_identity) { |held, rows| (rows[held.row] ||= []) << held }
@@ -68,7 +68,7 @@ module HeapSample
     def since(gc)
       (@since ||= {})[gc] ||= begin
         keys = Keys.new(@walks.last, :line)
-        rows = @walks.last.table.select { |row| row[Columns::INUSE_OBJECTS].positive? && row[Columns::BIRTH_GC].to_i >= gc }
+        rows = @walks.last.table.select { |row| row[Columns::INUSE_OBJECTS].positive? && row[Columns::ALLOCATION_GC].to_i >= gc }
         rows.group_by { |row| keys.of(row) }.select { |_, same| gc.zero? || same.sum { |row| row[Columns::INUSE_SAMPLES] } >= SAMPLES_LEAST }
       end
     end

@@ -221,7 +221,8 @@ module HeapSample
     def limit
       seconds = @diagnosis.seconds_to_limit or return
       limit = @diagnosis.limit
-      "#{limit.machine ? "The memory of the machine" : "The memory limit of the cgroup"} (#{bytes(limit.bytes)}, #{bytes(limit.used)} used) is reached in #{@layout.duration(seconds)} at this rate."
+      name = limit.machine ? "The memory of the machine" : "The memory limit of the cgroup"
+      "#{name} (#{bytes(limit.bytes)}, #{bytes(limit.used)} used) is reached in #{@layout.duration(seconds)} at the growth rate of RSS."
     end
 
     # Where RSS went, where no leak explains it.

@@ -133,8 +133,8 @@ module HeapSample
       return ->(_) { false } unless gc_count
 
       lambda do |row|
-        birth = row[Columns::BIRTH_GC]
-        birth && @age.cover?(gc_count - birth)
+        allocation_gc = row[Columns::ALLOCATION_GC]
+        allocation_gc && @age.cover?(gc_count - allocation_gc)
       end
     end
 

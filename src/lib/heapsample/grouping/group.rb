@@ -51,10 +51,10 @@ module HeapSample
         @live_by_class[row[Columns::CLASS]] += row[Columns::YOUNG_SPACE]
       end
       @alloc.add_columns(row, Columns::ALLOC, slot_size) if row[Columns::ALLOC_OBJECTS] > 0
-      return unless row[Columns::DEAD_OBJECTS] > 0
+      return unless row[Columns::FREED_OBJECTS] > 0
 
-      @freed.add_columns(row, Columns::DEAD, slot_size)
-      @freed_gcs += row[Columns::DEAD_GCS]
+      @freed.add_columns(row, Columns::FREED, slot_size)
+      @freed_gcs += row[Columns::FREED_GCS]
     end
 
     # Adds another group's sums.
@@ -124,11 +124,11 @@ module HeapSample
       @memsize += row[Columns::MEMSIZE]
       add_where_it_lies(row)
       @live_by_class[row[Columns::CLASS]] += row[Columns::INUSE_SPACE]
-      birth = row[Columns::BIRTH_GC]
-      return unless birth
+      allocation_gc = row[Columns::ALLOCATION_GC]
+      return unless allocation_gc
 
-      @awaiting += row[Columns::INUSE_SPACE] if @major_gc && birth >= @major_gc
-      @gc_sum += birth * row[Columns::INUSE_OBJECTS]
+      @awaiting += row[Columns::INUSE_SPACE] if @major_gc && allocation_gc >= @major_gc
+      @gc_sum += allocation_gc * row[Columns::INUSE_OBJECTS]
       @aged += row[Columns::INUSE_OBJECTS]
     end
 
@@ -136,7 +136,7 @@ module HeapSample
       @holds_free.add_share(row, Columns::HOLDS_FREE)
       @unshared.add_share(row, Columns::UNSHARED)
       @holds_free_pinned += row[Columns::HOLDS_FREE_PINNED]
-      @unshared_allocated += row[Columns::UNSHARED_BORN]
+      @unshared_allocated += row[Columns::UNSHARED_ALLOCATED]
     end
   end
 end

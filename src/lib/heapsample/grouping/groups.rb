@@ -71,7 +71,7 @@ module HeapSample
     #   largest(estimate, count) -> Array of HeapSample::Group
     #
     # The largest groups by the bytes of one estimate: :inuse, :young, :alloc
-    # or :dead; those that have none of it are left out.
+    # or :freed; those that have none of it are left out.
     def largest(estimate, count)
       ranked(count) { |group| group.public_send(estimate).then { |part| part.zero? ? 0 : part.space } }
     end

@@ -60,8 +60,8 @@ module HeapSample
 
     # Was a row of malloc allocated :before GC number +gc+, :at it, or :since? nil of a row of totals.
     def self.side(row, gc) # :nodoc:
-      birth = row.birth_gc
-      birth && %i[before at since][(birth <=> gc) + 1]
+      allocation_gc = row.allocation_gc
+      allocation_gc && %i[before at since][(allocation_gc <=> gc) + 1]
     end
 
     # Rows of malloc by stack, equal for equal stacks of profiles with one +interner+. If they are only some of +all+,
@@ -76,7 +76,7 @@ module HeapSample
       all.each_with_object(held) do |row, known|
         one = known[identity(row, interner)] or next
         one.ever += row.alloc.samples
-        one.ever -= row.inuse.samples if known_from && row.birth_gc && row.birth_gc > known_from
+        one.ever -= row.inuse.samples if known_from && row.allocation_gc && row.allocation_gc > known_from
       end
     end
 

@@ -44,9 +44,9 @@ module HeapSample
     # memory allocated between the same two GCs, what was not there before.
     def came_young(row)
       space = row.columns[Columns::YOUNG_SPACE]
-      return space if @since.nil? || row.birth_gc.nil? || row.birth_gc > @since
+      return space if @since.nil? || row.allocation_gc.nil? || row.allocation_gc > @since
 
-      row.birth_gc < @since ? 0.0 : [space - @young.fetch(row.identity(@interner), 0.0), 0.0].max
+      row.allocation_gc < @since ? 0.0 : [space - @young.fetch(row.identity(@interner), 0.0), 0.0].max
     end
   end
 end

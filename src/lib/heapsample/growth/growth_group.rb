@@ -21,7 +21,7 @@ module HeapSample
 
     def add(row) # :nodoc:
       @gained.add(row.gained)
-      @awaiting += row.gained.space if row.row.profile.info.awaits_major?(row.birth_gc)
+      @awaiting += row.gained.space if row.row.profile.info.awaits_major?(row.allocation_gc)
       @lost.add(row.lost)
       @classes[row.class_name] += row.space
       self

@@ -27,7 +27,7 @@ module HeapSample
     def slot_size = row.slot_size
     # As HeapSample::Row#thread.
     def thread = row.thread
-    # As HeapSample::Row#birth_gc.
-    def birth_gc = row.birth_gc
+    # As HeapSample::Row#allocation_gc.
+    def allocation_gc = row.allocation_gc
   end
 end

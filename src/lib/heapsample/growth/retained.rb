@@ -6,7 +6,7 @@ module HeapSample
   #
   #   puts HeapSample::Retained.new(first, second, third)
   #
-  # Within one process the GC count of the allocation (+birth_gc+) shows when an object or a block of the third profile was
+  # Within one process the GC count of the allocation (+allocation_gc+) shows when an object or a block of the third profile was
   # allocated. So nothing is subtracted, and there is only the error of the result:
   #
   # - allocated at a later GC than the first profile and an earlier one than the
@@ -236,16 +236,16 @@ module HeapSample
       at_first, at_second = @profiles.first(2).map { |profile| profile.info.gc_count }
       interner = {}
       first, second = @profiles.first(2).zip([at_first, at_second]).map do |profile, gc|
-        inuse_rows(profile, malloc).select { |row| row.birth_gc == gc }.to_h { |row| [row.identity(interner), row.inuse] }
+        inuse_rows(profile, malloc).select { |row| row.allocation_gc == gc }.to_h { |row| [row.identity(interner), row.inuse] }
       end
       @profiles.last(2).zip(%i[came stayed]) do |profile, side|
         inuse_rows(profile, malloc).each do |row|
-          next unless row.birth_gc&.between?(at_first, at_second)
+          next unless row.allocation_gc&.between?(at_first, at_second)
 
           estimate = row.inuse
-          before = first[row.identity(interner)] if row.birth_gc == at_first
+          before = first[row.identity(interner)] if row.allocation_gc == at_first
           estimate = estimate.without(before) if before
-          estimate = limited(estimate, second[row.identity(interner)]) if side == :stayed && row.birth_gc == at_second
+          estimate = limited(estimate, second[row.identity(interner)]) if side == :stayed && row.allocation_gc == at_second
           note(row, side, estimate)
         end
       end
@@ -262,7 +262,7 @@ module HeapSample
       @held << [row, estimate.space] if side == :stayed
       group(@keys[row.profile].of(row.columns))
         .add(row.class_name, side == :stayed ? estimate : nothing, side == :came ? estimate : nothing,
-             side == :stayed && row.profile.info.awaits_major?(row.birth_gc) ? estimate.space : 0.0)
+             side == :stayed && row.profile.info.awaits_major?(row.allocation_gc) ? estimate.space : 0.0)
     end
 
     # The same of what may be more.

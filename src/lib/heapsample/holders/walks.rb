@@ -108,7 +108,7 @@ module HeapSample
     def gone(answer)
       there, left = [first, last].map do |profile|
         below = below(profile.holders, answer.path)
-        Estimate.sum(profile.holders.select { |held| below[held.node] && held.row[Columns::BIRTH_GC].to_i <= first.info.gc_count }.map(&:estimate))
+        Estimate.sum(profile.holders.select { |held| below[held.node] && held.row[Columns::ALLOCATION_GC].to_i <= first.info.gc_count }.map(&:estimate))
       end
       (1 - (left.objects / there.objects)).clamp(0, 1) if there.samples >= REMOVED_SAMPLES
     end

@@ -12,7 +12,7 @@ module HeapSample
     SIDES = %i[gained lost].freeze
     # Columns of the schema that rows of all kinds have, but for the thread, which the page has no use for, and the
     # labels, of which each has a column of its own.
-    # +stack+ is the distance to the stack of the row before. +birth_gc+ and other values that may be missing are counted from 1: 0 is none.
+    # +stack+ is the distance to the stack of the row before. +allocation_gc+ and other values that may be missing are counted from 1: 0 is none.
     OWN = Columns::ALL.reject { |column| column.sum? || column.merge == :drop || column.name == :label_set }.freeze
     # What is computed from a row in addition: two texts, and the frames (of Groups::BY the :line and the
     # :app), which are counted from 1 as well.
@@ -22,7 +22,7 @@ module HeapSample
     # Columns of sums that the page shows as bytes alone: whole numbers take half the room.
     WHOLE = %i[holds_free holds_free_pinned unshared].freeze
     # And those that it does not show.
-    HIDDEN = %i[holds_free_variance unshared_variance unshared_born].freeze
+    HIDDEN = %i[holds_free_variance unshared_variance unshared_allocated].freeze
     SUMS = Columns::SUMS.reject { |column| HIDDEN.include?(column.name) }.freeze
 
     # Columns of the rows of +profile+, by name; of these labels, too.

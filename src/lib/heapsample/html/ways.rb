@@ -30,7 +30,7 @@ module HeapSample
       @holders.map do |held|
         estimate = held.estimate
         Columns.row(stack: end_of(held), class: text(held.class_name), type: text_of(held, :TYPE), library: text_of(held, :LIBRARY), label_set: text_of(held, :LABEL_SET),
-                    slot_size: held.row[Columns::SLOT_SIZE], birth_gc: held.row[Columns::BIRTH_GC], malloc: held.row[Columns::MALLOC],
+                    slot_size: held.row[Columns::SLOT_SIZE], allocation_gc: held.row[Columns::ALLOCATION_GC], malloc: held.row[Columns::MALLOC],
                     inuse_samples: estimate.samples, inuse_objects: estimate.objects, inuse_space: estimate.space, inuse_variance: estimate.variance)
       end
     end

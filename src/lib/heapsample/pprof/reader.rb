@@ -459,7 +459,7 @@ module HeapSample
       [label, path, @texts[path].start_with?("/") ? path : 0, line.clamp(0, LINE_MAX), 0]
     end
 
-    # Rows of a file of ours.  Many differ only in birth_gc, their first field: each kind is decoded once, and
+    # Rows of a file of ours.  Many differ only in allocation_gc, their first field: each kind is decoded once, and
     # the other rows are copies of it.
     def read_rows(stacks)
       read_references
@@ -470,13 +470,13 @@ module HeapSample
 
         stack = nil
         each_row(from, to) do |start, stop|
-          birth, start = birth_at(start, stop)
+          allocation_gc, start = allocation_gc_at(start, stop)
           too_many_rows if rows.size >= ROWS_MAX
           fields = @data.byteslice(start, stop - start)
           template, parts = templates[fields]
           stack ||= stacks.intern(list) { count_frames(list) }
           rows << row = labelled(template.dup, stack, labels)
-          row[Columns::BIRTH_GC] = birth
+          row[Columns::ALLOCATION_GC] = allocation_gc
           take_parts(row, fields, parts) unless parts.empty?
         end
       end
@@ -493,14 +493,14 @@ module HeapSample
       each_message(Field::REFERENCE) { |message| @retained.add(message) }
     end
 
-    BIRTH_TAG = Columns::ALL[Columns::BIRTH_GC].field << 3 | Protobuf::VARINT
+    ALLOCATION_GC_TAG = Columns::ALL[Columns::ALLOCATION_GC].field << 3 | Protobuf::VARINT
 
-    # The birth_gc of a row that has one, and where the other fields start.
-    def birth_at(start, stop)
-      return [nil, start] unless start < stop && @data.getbyte(start) == BIRTH_TAG
+    # The allocation_gc of a row that has one, and where the other fields start.
+    def allocation_gc_at(start, stop)
+      return [nil, start] unless start < stop && @data.getbyte(start) == ALLOCATION_GC_TAG
 
-      birth = @data.getbyte(start + 1)
-      return [birth, start + 2] if birth && birth < 0x80 && start + 1 < stop
+      allocation_gc = @data.getbyte(start + 1)
+      return [allocation_gc, start + 2] if allocation_gc && allocation_gc < 0x80 && start + 1 < stop
 
       cursor = Protobuf.new(@data, start + 1, stop)
       [positive(cursor.varint), cursor.position]
@@ -518,7 +518,7 @@ module HeapSample
         end
       end
       reference(row[Columns::TYPE])
-      row[Columns::DEAD_OBJECTS, 3] = row[Columns::ALLOC_OBJECTS, 3] if row[Columns::DEAD_SAMPLES] > 0 && row[Columns::DEAD_OBJECTS].zero?
+      row[Columns::FREED_OBJECTS, 3] = row[Columns::ALLOC_OBJECTS, 3] if row[Columns::FREED_SAMPLES] > 0 && row[Columns::FREED_OBJECTS].zero?
       Columns::VARIANCES.each { |at, samples, objects, space| row[at] ||= Columns.variance(row[samples], row[objects], row[space]) }
       [Columns.with_copies(row).freeze, parts]
     end

@@ -94,13 +94,13 @@ module HeapSample
       return "".b unless @own
 
       parts = parts_of_rows
-      rows.map { |row| message(PprofReader::ROW, birth(row) + fields(row) + parts.fetch(row, "")) }.join
+      rows.map { |row| message(PprofReader::ROW, allocation_gc(row) + fields(row) + parts.fetch(row, "")) }.join
     end
 
     # One of 0 is there, too.
-    def birth(row)
-      birth = row[Columns::BIRTH_GC]
-      birth ? @numbers[BIRTH.field << 3] + @numbers[birth.clamp(0, VALUE_MAX)] : "".b
+    def allocation_gc(row)
+      allocation_gc = row[Columns::ALLOCATION_GC]
+      allocation_gc ? @numbers[ALLOCATION_GC.field << 3] + @numbers[allocation_gc.clamp(0, VALUE_MAX)] : "".b
     end
 
     def fields(row)
@@ -119,13 +119,13 @@ module HeapSample
               else column.absent
               end
       left_out = from ? same_variance?(value, taken) : value == taken
-      left_out || (OF_DEAD.include?(column.index) && all_freed?(row)) ? "" : @numbers[column.field << 3] + @numbers[value]
+      left_out || (OF_FREED.include?(column.index) && all_freed?(row)) ? "" : @numbers[column.field << 3] + @numbers[value]
     end
 
-    # Is all dead that was allocated? Then the file has the samples alone.
+    # Is all freed that was allocated? Then the file has the samples alone.
     def all_freed?(row)
-      dead, alloc = [Columns::DEAD, Columns::ALLOC].map { |at| row[at, 4].map { |value| whole(value) } }
-      dead.first(3) == alloc.first(3) && same_variance?(variance(dead.last), variance(alloc.last))
+      freed, alloc = [Columns::FREED, Columns::ALLOC].map { |at| row[at, 4].map { |value| whole(value) } }
+      freed.first(3) == alloc.first(3) && same_variance?(variance(freed.last), variance(alloc.last))
     end
 
     # To ten binary digits, which is exact to a thousandth: zeros compress.
@@ -137,13 +137,13 @@ module HeapSample
     def same_variance?(value, other) = (value - other).abs <= value / 1000
 
     VARIANCES = Columns::VARIANCES.to_h { |at, *from| [at, from.freeze] }.freeze
-    OF_DEAD = (Columns::DEAD_OBJECTS..Columns::DEAD_VARIANCE)
-    private_constant :VARIANCES, :OF_DEAD
+    OF_FREED = (Columns::FREED_OBJECTS..Columns::FREED_VARIANCE)
+    private_constant :VARIANCES, :OF_FREED
 
-    BIRTH = Columns::FIELDS_OF_ROW.first
+    ALLOCATION_GC = Columns::FIELDS_OF_ROW.first
     FIELDS = Columns::FIELDS_OF_ROW.drop(1).freeze
     FIELD_INDEXES = FIELDS.map(&:index).freeze
-    private_constant :BIRTH, :FIELDS, :FIELD_INDEXES
+    private_constant :ALLOCATION_GC, :FIELDS, :FIELD_INDEXES
 
     def text_index(reference)
       text = @profile.text(reference)

@@ -43,7 +43,7 @@ module HeapSample
     # Serial of the thread that allocated; 0 of several.
     column :thread, :number, merge: :drop, field: 2
     # The GC count when the objects were allocated; nil if the row has totals only.
-    column :birth_gc, :number, merge: :age, field: 1, absent: nil
+    column :allocation_gc, :number, merge: :age, field: 1, absent: nil
     # Base name of the file whose code called malloc; "" if it is not known, or the row is of slots.
     column :library, :text, merge: :same, group: true, label: "library"
     # Is the row of memory that malloc gave, not of slots?
@@ -59,9 +59,9 @@ module HeapSample
     # Everything allocated since sampling started.
     estimate :alloc, 13, values: {objects: "alloc_objects", space: "alloc_space"}, aliases: {objects: %w[alloc-samples], space: %w[alloc-space]}
     # Of these, what was freed.
-    estimate :dead, 17
+    estimate :freed, 17
     # GCs that freed objects had survived, summed over objects.
-    sum :dead_gcs, 21
+    sum :freed_gcs, 21
     # Bytes of live slots with what their objects hold outside; 0 unless asked for.
     sum :memsize, 22
     # Bytes of live memory that are resident; where a file does not have the figure, all of it.
@@ -73,7 +73,7 @@ module HeapSample
     # Of a forked process: bytes of live slots in memory that it had from its parent and shares with
     # no process any more, and that part of them which was allocated since the fork.
     share :unshared, 27
-    sum :unshared_born, 29
+    sum :unshared_allocated, 29
 
     # All of them, as HeapSample::Column.
     ALL = @all.freeze
@@ -82,10 +82,10 @@ module HeapSample
     ALL.each { |column| const_set(column.name.upcase, column.index) }
 
     # The parts of a row that are estimates, and the first of the four columns of each.
-    PARTS = {inuse: INUSE_SAMPLES, young: YOUNG_SAMPLES, alloc: ALLOC_SAMPLES, freed: DEAD_SAMPLES}.freeze
+    PARTS = {inuse: INUSE_SAMPLES, young: YOUNG_SAMPLES, alloc: ALLOC_SAMPLES, freed: FREED_SAMPLES}.freeze
     # What the four are, in their order.
     FIELDS = %i[samples objects space variance].freeze
-    INUSE, YOUNG, ALLOC, DEAD = PARTS.values
+    INUSE, YOUNG, ALLOC, FREED = PARTS.values
 
     # Columns that a file has as labels of a sample, in its order; as values of a sample; and in the message Row, by field.
     LABELS = [CLASS, MALLOC, LIBRARY].map { |index| ALL[index] }.freeze

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # When the GCs of a process began: so that the GC count of an allocation (Row#birth_gc) has a time.
+  # When the GCs of a process began: so that the GC count of an allocation (Row#allocation_gc) has a time.
   #
   # A process may have had a million GCs.  A profile has the newest of them, and of the older ones so many that
   # two neighbours are no further apart than a sixtieth of the time that they cover, unless there was no
@@ -57,7 +57,7 @@ module HeapSample
     # Between which times objects were allocated when the GC count was +gc+.  The first is nil if that was before
     # the first GC that is known, the second if it was after the last.
     #
-    #   earliest, latest = profile.info.gc_times.allocated_at(row.birth_gc)
+    #   earliest, latest = profile.info.gc_times.allocated_at(row.allocation_gc)
     def allocated_at(gc)
       after = @begun.bsearch_index { |begun| begun.gc > gc } || @begun.size
       [(@begun[after - 1].time if after > 0), @begun[after]&.time]

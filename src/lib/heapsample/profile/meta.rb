@@ -82,13 +82,13 @@ module HeapSample
     def last_major_gc = number("gc", "last_major_gc")
 
     # call-seq:
-    #   awaits_major?(birth_gc) -> true or false
+    #   awaits_major?(allocation_gc) -> true or false
     #
     # Has no major GC examined what was allocated at that GC count?  false where it is not known.
-    def awaits_major?(birth_gc)
-      return false unless birth_gc
+    def awaits_major?(allocation_gc)
+      return false unless allocation_gc
 
-      last_major_gc ? birth_gc >= last_major_gc : gc_major == 0
+      last_major_gc ? allocation_gc >= last_major_gc : gc_major == 0
     end
 
     # When the last minor GC ended to mark, a Time.
@@ -147,8 +147,8 @@ module HeapSample
       drops.select { |_, count| count.is_a?(Integer) && count > 0 }
     end
 
-    # Bytes of the slots that are allocated now, dead ones that no sweep has met
-    # included; and of those allocated when sampling started.
+    # Bytes of the slots that are allocated now, those of garbage that is not swept
+    # yet included; and of those allocated when sampling started.
     def live_bytes = heap_bytes("live_slots")
     # The same when the session started.
     def live_bytes_at_start = heap_bytes("live_at_start")

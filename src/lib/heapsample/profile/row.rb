@@ -7,7 +7,7 @@ module HeapSample
   #
   # #[] has each column by name: Columns describes them.  A row takes part in pattern matching:
   #
-  #   profile.rows.select { |row| row in {class: "String", birth_gc: 10.., inuse: {samples: 5..}} }
+  #   profile.rows.select { |row| row in {class: "String", allocation_gc: 10.., inuse: {samples: 5..}} }
   class Row
     attr_reader :profile
     # The row as it is in Profile#table.
@@ -54,7 +54,7 @@ module HeapSample
     def thread = columns[Columns::THREAD]
 
     # The GC count when the objects were allocated; nil of a row that has totals only.
-    def birth_gc = columns[Columns::BIRTH_GC]
+    def allocation_gc = columns[Columns::ALLOCATION_GC]
 
     # The file whose code called malloc; "" if that is not known.
     def library = text(Columns::LIBRARY)
@@ -68,13 +68,13 @@ module HeapSample
     # Everything allocated since sampling started.
     def alloc = estimate(Columns::ALLOC)
 
-    # Of these, what was found dead, or freed.
-    def freed = estimate(Columns::DEAD)
+    # Of these, what was freed.
+    def freed = estimate(Columns::FREED)
 
     # Equal for rows of the same objects in profiles of one session, which share
     # +interner+: see Stacks#identity.
     def identity(interner) # :nodoc:
-      [profile.stacks.identity(columns[Columns::STACK], interner), class_name, type, slot_size, birth_gc, text(Columns::LABEL_SET)]
+      [profile.stacks.identity(columns[Columns::STACK], interner), class_name, type, slot_size, allocation_gc, text(Columns::LABEL_SET)]
     end
 
     # call-seq:

@@ -76,9 +76,9 @@ module HeapSample
 
     # Which run made it: the last that began at or before the GC count of the allocation.
     def run_of(row, counts)
-      return unless row.birth_gc        # YJIT's
+      return unless row.allocation_gc   # YJIT's
 
-      after = counts.bsearch_index { |count| count > row.birth_gc } || counts.size
+      after = counts.bsearch_index { |count| count > row.allocation_gc } || counts.size
       after - 1 if after.between?(1, @runs)
     end
   end

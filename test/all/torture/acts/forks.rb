@@ -8,18 +8,18 @@ class Forks < Act
 
   # A child of the unpatched 3.4.5 hangs in rb_thread_atfork where another thread held its interrupt_lock at the fork,
   # as it does for a moment when it leaves or takes the GVL: 4 of some 40,000 forks next to three threads that sleep.
-  BORN = '.'
-  BIRTH_SECONDS = 30
+  STARTED = '.'
+  START_SECONDS = 30
 
   def step
     children = Array.new(@random.rand(1..2)) { begin_child(@random.rand(1 << 30)) }
     children.each do |pid, seed, reader|
-      born = reader.wait_readable(BIRTH_SECONDS)
-      Process.kill(:KILL, pid) unless born
-      text = reader.read.delete_prefix(BORN)
+      started = reader.wait_readable(START_SECONDS)
+      Process.kill(:KILL, pid) unless started
+      text = reader.read.delete_prefix(STARTED)
       reader.close
       _, status = Process.wait2(pid)
-      next unless born
+      next unless started
 
       same([Forks.work(Random.new(seed)).to_s, 0], [text, status.exitstatus], "a child's answer and status (#{status})")
     end
@@ -37,7 +37,7 @@ class Forks < Act
     reader, writer = IO.pipe
     pid = fork do
       reader.close
-      writer.syswrite(BORN)
+      writer.syswrite(STARTED)
       random = Random.new(seed)
       answer = Forks.work(random)
       GC.start if random.rand(3).zero?

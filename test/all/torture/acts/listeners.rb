@@ -22,7 +22,7 @@ class Listeners < Act
 
     exact = listen_exactly
     @kept = Array.new(@random.rand(1..200)) { Witness.new(__FILE__, __LINE__) }
-    same(true, api.counts(exact)[0] >= @kept.size, 'births at interval 1') if exact.is_a?(Integer)
+    same(true, api.counts(exact)[0] >= @kept.size, 'allocations at interval 1') if exact.is_a?(Integer)
     end_with(listeners)
     listeners << exact if exact.is_a?(Integer)
   ensure

@@ -43,7 +43,7 @@ class Sessions < Act
     raw = profile.raw
     name = raw[:texts].index('Witness')
     columns = GC::SampleProfile.raw_columns
-    born = raw[:rows].select { |row| row[columns[:class]] == name }.sum { |row| row[columns[:alloc_samples]] }
-    same(true, born >= kept.size, "#{born} of #{kept.size} births seen at interval 1")
+    allocated = raw[:rows].select { |row| row[columns[:class]] == name }.sum { |row| row[columns[:alloc_samples]] }
+    same(true, allocated >= kept.size, "#{allocated} of #{kept.size} allocations seen at interval 1")
   end
 end

@@ -15,7 +15,7 @@
 enum { MOST = 256 };
 
 static VALUE global[MOST], dying[MOST];
-static long dead;
+static long freed;
 
 struct holder {
     VALUE kept;
@@ -36,7 +36,7 @@ mark(void *ptr)
 static void
 take_over(void *ptr)
 {
-    if (dead < MOST) dying[dead++] = ((struct holder *)ptr)->kept;
+    if (freed < MOST) dying[freed++] = ((struct holder *)ptr)->kept;
     ruby_xfree(ptr);
 }
 
@@ -111,9 +111,9 @@ get(VALUE self, VALUE way, VALUE where)
 }
 
 static VALUE
-dead_count(VALUE self)
+freed_count(VALUE self)
 {
-    return LONG2NUM(dead);
+    return LONG2NUM(freed);
 }
 
 /* Ends the program at last: the reference is marked. */
@@ -134,6 +134,6 @@ Init_careless(void)
     rb_define_singleton_method(careless, "keep_global", keep_global, 2);
     rb_define_singleton_method(careless, "what", what, 2);
     rb_define_singleton_method(careless, "get", get, 2);
-    rb_define_singleton_method(careless, "dead", dead_count, 0);
+    rb_define_singleton_method(careless, "freed", freed_count, 0);
     rb_define_singleton_method(careless, "die", die, 2);
 }

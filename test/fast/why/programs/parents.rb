@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Each worker makes its successor in its own block, and ends. The successor's block refers to the variables of the blocks around
-# it, so the last worker keeps what all the dead ones had.
+# it, so the last worker retains what all the ended ones had.
 require "heapsample/sample_profile"
 
 Baggage = Struct.new(:text)

@@ -70,8 +70,8 @@ module HeapSample
         merged = {}.compare_by_identity
         profile.table.each do |row|
           stack = stacks[row[Columns::STACK]] ||= stack(profile.stacks, row[Columns::STACK], frames)
-          birth = row[Columns::BIRTH_GC]
-          age = birth && gc_count ? [gc_count - birth, 0].max : nil
+          allocation_gc = row[Columns::ALLOCATION_GC]
+          age = allocation_gc && gc_count ? [gc_count - allocation_gc, 0].max : nil
           merged[row] = add_row(stack, age, KEY.map { |column| column.text? ? text(profile.text(row[column.index])) : row[column.index] }, row)
         end
         @holders.add(profile, merged)
@@ -88,7 +88,7 @@ module HeapSample
         gc_count = meta.dig("gc", "count")
         rows = @rows.map do |(stack, age, *), row|
           row[Columns::STACK] = stack
-          row[Columns::BIRTH_GC] = age && gc_count ? gc_count - age : nil
+          row[Columns::ALLOCATION_GC] = age && gc_count ? gc_count - age : nil
           row
         end
         Profile.new(meta: meta, texts: @texts_list, stacks: @stacks, rows: rows, holders: @holders.holders)

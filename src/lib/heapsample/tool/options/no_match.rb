@@ -44,7 +44,7 @@ module HeapSample
       def ages
         known = @profiles.flat_map do |profile|
           now = profile.info.gc_count or next []
-          profile.table.filter_map { |row| row[Columns::BIRTH_GC] }.minmax.compact.map { |birth| now - birth }
+          profile.table.filter_map { |row| row[Columns::ALLOCATION_GC] }.minmax.compact.map { |allocation_gc| now - allocation_gc }
         end
         known.empty? ? "no age is known" : "ages go from #{known.min} to #{known.max}"
       end

@@ -7,7 +7,7 @@ require_relative "../../testing"
 require_relative "builds"
 require_relative "pprof_encoder"
 
-class MallocBirthsTest < Test
+class MallocAllocationsTest < Test
   include Builds
   include HeapSample
 
@@ -25,31 +25,31 @@ class MallocBirthsTest < Test
 
   # 40 samples of strings of which all live; buffers of 20,000 bytes, of 100 samples 60 freed again after 2 GCs.
   def loader(build = moment(0))
-    build.row(["/srv/app/load.rb:12 Loader#read", MAIN], "String", inuse: 40, birth: 90)
-         .blocks(BUFFER, "ruby", 20_000, alloc: 100, dead: 60, lived: 2)
-         .blocks(BUFFER, "ruby", 20_000, birth: 80, inuse: 30, thread: 1)
-         .blocks(BUFFER, "ruby", 20_000, birth: 99, inuse: 10, thread: 2)
+    build.row(["/srv/app/load.rb:12 Loader#read", MAIN], "String", inuse: 40, at_gc: 90)
+         .blocks(BUFFER, "ruby", 20_000, alloc: 100, freed: 60, lived: 2)
+         .blocks(BUFFER, "ruby", 20_000, at_gc: 80, inuse: 30, thread: 1)
+         .blocks(BUFFER, "ruby", 20_000, at_gc: 99, inuse: 10, thread: 2)
   end
 
   # 500 threads, whose VM stacks of 1 MiB are touched in their first 16 KiB.
-  def pool(build = moment(0), threads: 500, birth: 95)
+  def pool(build = moment(0), threads: 500, at_gc: 95)
     samples = (threads * (1 - Math.exp(-2))).round
-    build.blocks(THREADS, "ruby", BLOCK_MIB, birth: birth, inuse: samples, resident: 16 << 10).blocks(THREADS, "ruby", BLOCK_MIB, alloc: samples)
+    build.blocks(THREADS, "ruby", BLOCK_MIB, at_gc: at_gc, inuse: samples, resident: 16 << 10).blocks(THREADS, "ruby", BLOCK_MIB, alloc: samples)
   end
 
   # --- files ---
 
-  test "a saved profile has malloc's births, deaths and resident bytes, with samples and variance of the dead" do
+  test "a saved profile has malloc's allocations, frees and resident bytes, with samples and variance of the freed blocks" do
     build = pool(loader)
     build.profile.rows.zip(PprofEncoder.reloaded(build).rows) do |row, read|
-      assert_equal([row.malloc?, row.birth_gc, row.thread, row.freed.samples, row.alloc.samples, row.inuse.samples],
-                   [read.malloc?, read.birth_gc, read.thread, read.freed.samples, read.alloc.samples, read.inuse.samples])
+      assert_equal([row.malloc?, row.allocation_gc, row.thread, row.freed.samples, row.alloc.samples, row.inuse.samples],
+                   [read.malloc?, read.allocation_gc, read.thread, read.freed.samples, read.alloc.samples, read.inuse.samples])
       [row.freed, row.alloc, row.inuse].zip([read.freed, read.alloc, read.inuse]) do |one, other|
         assert_close(one.space, other.space, 1e-4)
         assert_close(one.variance, other.variance, 1e-4)
       end
       assert_close(row[:resident], read[:resident], 1e-4)
-      assert_close(row[:dead_gcs], read[:dead_gcs], 1e-4)
+      assert_close(row[:freed_gcs], read[:freed_gcs], 1e-4)
     end
     assert_equal(*[build.profile, PprofEncoder.reloaded(build)].map { |profile| profile.report.to_s.lines.last(2) })
   end
@@ -66,7 +66,7 @@ class MallocBirthsTest < Test
 
   # --- churn, ages, filters ---
 
-  test "churn counts malloc's births and deaths beside those of slots" do
+  test "churn counts malloc's allocations and frees in addition to those of slots" do
     churn = loader.profile.churn
     assert_equal(140, churn.total.samples)
     row = churn.first.group
@@ -96,20 +96,20 @@ class MallocBirthsTest < Test
   # What has a GC's number was allocated after that GC and before the next.
   def block_lives(random)
     Array.new(600) do
-      birth = random.rand(90.0..121.0)
-      {line: random.rand(2) + 1, birth: birth, death: birth + (random.rand(3).zero? ? 1000 : random.rand(0.1..15.0))}
+      allocated = random.rand(90.0..121.0)
+      {line: random.rand(2) + 1, allocated: allocated, freed: allocated + (random.rand(3).zero? ? 1000 : random.rand(0.1..15.0))}
     end
   end
 
   # Every block is sampled: blocks of 100 MB.
   def counted(objects, number, at)
-    born = objects.select { |object| object[:birth] <= at }
+    allocated = objects.select { |object| object[:allocated] <= at }
     build = moment(number, "gc" => {"count" => at.floor})
-    born.group_by { |object| object[:line] }.each do |line, some|
+    allocated.group_by { |object| object[:line] }.each do |line, some|
       stack = ["#{RUBY} f", "/srv/a.rb:#{line} A#a"]
-      build.blocks(stack, "ruby", 10**8, alloc: some.size, dead: some.count { |object| object[:death] <= at })
-      some.select { |object| object[:death] > at }.group_by { |object| object[:birth].floor }.each do |birth, alive|
-        build.blocks(stack, "ruby", 10**8, birth: birth, inuse: alive.size)
+      build.blocks(stack, "ruby", 10**8, alloc: some.size, freed: some.count { |object| object[:freed] <= at })
+      some.select { |object| object[:freed] > at }.group_by { |object| object[:allocated].floor }.each do |at_gc, alive|
+        build.blocks(stack, "ruby", 10**8, at_gc: at_gc, inuse: alive.size)
       end
     end
     build.profile
@@ -121,24 +121,24 @@ class MallocBirthsTest < Test
       objects = block_lives(random)
       [[100.9999999, 110.9999999], [100.5, 110.5], [100.3, 100.9]].each do |from, to|
         growth = counted(objects, 1, to) - counted(objects, 0, from)
-        came = objects.select { |object| object[:birth] > from && object[:birth] <= to && object[:death] > to }.size
-        went = objects.select { |object| object[:birth] <= from && object[:death] > from && object[:death] <= to }.size
+        came = objects.select { |object| object[:allocated] > from && object[:allocated] <= to && object[:freed] > to }.size
+        went = objects.select { |object| object[:allocated] <= from && object[:freed] > from && object[:freed] <= to }.size
         total = growth.total
         assert_close((came - went) * 1e8, total.space, 1e-3)
         assert(growth.matched?)
         # the rows of the GC in which the first was taken may be overstated, alike on both sides
         over = total.gained.samples - came
         assert(over >= 0 && over == total.lost.samples - went, "#{over}, #{total.lost.samples - went}")
-        assert(over <= objects.count { |object| object[:birth].floor == from.floor && object[:birth] <= from && object[:death] > to }, over.to_s)
+        assert(over <= objects.count { |object| object[:allocated].floor == from.floor && object[:allocated] <= from && object[:freed] > to }, over.to_s)
       end
     end
   end
 
   test "100 MB that stay add no error to a growth, be they of the very GC of the first profile, and be there no GC at all" do
-    [[3, 100], [100, 100], [100, 110]].each do |birth, gc|
+    [[3, 100], [100, 100], [100, 110]].each do |at_gc, gc|
       steady = lambda do |number, more|
-        moment(number, "gc" => {"count" => number.zero? ? 100 : gc}).blocks(CACHE, "ruby", 20_000, birth: birth, inuse: 200)
-                       .blocks(CACHE, "ruby", 20_000, alloc: 200).blocks(BUFFER, "ruby", 20_000, alloc: 50 + more, dead: 50 + more).profile
+        moment(number, "gc" => {"count" => number.zero? ? 100 : gc}).blocks(CACHE, "ruby", 20_000, at_gc: at_gc, inuse: 200)
+                       .blocks(CACHE, "ruby", 20_000, alloc: 200).blocks(BUFFER, "ruby", 20_000, alloc: 50 + more, freed: 50 + more).profile
       end
       growth = steady[1, 30] - steady[0, 0]
       assert_equal([], growth.rows)
@@ -147,9 +147,9 @@ class MallocBirthsTest < Test
 
   test "what a line mallocs and frees again does not blur what it keeps" do
     line = lambda do |number, kept, passing|
-      build = moment(number).blocks(CACHE, "ruby", 20_000, alloc: kept.sum + 5_000 * (number + 1), dead: 5_000 * (number + 1) - passing)
-                            .blocks(CACHE, "ruby", 20_000, birth: 100 + 10 * number - 1, inuse: passing)
-      kept.each_with_index { |count, index| build.blocks(CACHE, "ruby", 20_000, birth: 95 + 10 * index, inuse: count) }
+      build = moment(number).blocks(CACHE, "ruby", 20_000, alloc: kept.sum + 5_000 * (number + 1), freed: 5_000 * (number + 1) - passing)
+                            .blocks(CACHE, "ruby", 20_000, at_gc: 100 + 10 * number - 1, inuse: passing)
+      kept.each_with_index { |count, index| build.blocks(CACHE, "ruby", 20_000, at_gc: 95 + 10 * index, inuse: count) }
       build.profile
     end
     growth = line[1, [200, 30], 5] - line[0, [200], 5]
@@ -175,7 +175,7 @@ class MallocBirthsTest < Test
       objects = block_lives(random)
       moments = [100.9999999, 110.9999999, 120.9999999]
       profiles = moments.each_with_index.map { |at, number| counted(objects, number, at) }
-      alive = ->(object, at) { object[:birth] <= at && object[:death] > at }
+      alive = ->(object, at) { object[:allocated] <= at && object[:freed] > at }
       came = objects.select { |object| !alive[object, moments[0]] && alive[object, moments[1]] }
       stayed = came.select { |object| alive[object, moments[2]] }
       retained = Retained.new(*profiles)
@@ -187,8 +187,8 @@ class MallocBirthsTest < Test
 
   test "a line that keeps nearly all, and mallocs much that it frees, retains nearly all: no lower bound is called an estimate" do
     profiles = [0, 1, 2].map do |number|
-      build = moment(number).blocks(CACHE, "ruby", 20_000, alloc: 10**6 * (number + 1), dead: 10**6 * number)
-      (0..number).inject(build) { |all, kept| all.blocks(CACHE, "ruby", 20_000, birth: 95 + 10 * kept, inuse: kept.zero? ? 50 : 200) }.profile
+      build = moment(number).blocks(CACHE, "ruby", 20_000, alloc: 10**6 * (number + 1), freed: 10**6 * number)
+      (0..number).inject(build) { |all, kept| all.blocks(CACHE, "ruby", 20_000, at_gc: 95 + 10 * kept, inuse: kept.zero? ? 50 : 200) }.profile
     end
     retained = Retained.new(*profiles)
     assert_equal([200, 1.0], [retained.first.samples, retained.first.share])
@@ -232,7 +232,7 @@ class MallocBirthsTest < Test
     random = Random.new(5)
     missed = 400.times.count do
       sampled = Array.new(400) { random.rand < 1 - Math.exp(-100_000 / 524_288.0) ? random.rand(2) : nil }.compact
-      build = Build.new.blocks(BUFFER, "ruby", 100_000, birth: 1, inuse: sampled.size, resident: sampled.empty? ? 0 : 100_000.0 * sampled.sum / sampled.size)
+      build = Build.new.blocks(BUFFER, "ruby", 100_000, at_gc: 1, inuse: sampled.size, resident: sampled.empty? ? 0 : 100_000.0 * sampled.sum / sampled.size)
       low, high = build.profile.groups(:line).total.inuse.resident.space_interval
       !(200 * 100_000).between?(low, high)
     end
@@ -240,14 +240,14 @@ class MallocBirthsTest < Test
   end
 
   test "of a growth all is said, and what is resident of it" do
-    growth = pool(moment(1), threads: 1500, birth: 105).profile - pool(moment(0), threads: 500, birth: 95).profile
+    growth = pool(moment(1), threads: 1500, at_gc: 105).profile - pool(moment(0), threads: 500, at_gc: 95).profile
     text = growth.report.text(root: "/srv/app").to_s
     assert(text.include?("+1.0 GiB (+0.9 – +1.0 GiB), +15.6 MiB of it resident, in 1,000 objects, mostly\nblocks of malloc."), text)
   end
 
   test "a line that mallocs more than it has slots has malloc for a class" do
     assert(malloc_build.profile.top.text(root: "/srv/app").to_s.include?("(malloc) 98% +1"), malloc_build.profile.top.text(root: "/srv/app").to_s)
-    slots = Build.new.row(CACHE.last(2), "String", inuse: 60, birth: 1).blocks(CACHE, "ruby", 20_000, birth: 1, inuse: 20).profile
+    slots = Build.new.row(CACHE.last(2), "String", inuse: 60, at_gc: 1).blocks(CACHE, "ruby", 20_000, at_gc: 1, inuse: 20).profile
     assert_equal("String", ClassMix.new(slots, slots.groups(:line).first, Layout.new).column)
   end
 end
