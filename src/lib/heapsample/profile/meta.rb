@@ -147,8 +147,8 @@ module HeapSample
       drops.select { |_, count| count.is_a?(Integer) && count > 0 }
     end
 
-    # Bytes of the slots that are allocated now, those of garbage that is not swept
-    # yet included; and of those allocated when sampling started.
+    # Bytes of the slots that are allocated now, also of garbage that is not swept
+    # yet; and of those allocated when sampling started.
     def live_bytes = heap_bytes("live_slots")
     # The same when the session started.
     def live_bytes_at_start = heap_bytes("live_at_start")
