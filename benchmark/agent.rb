@@ -1,4 +1,4 @@
-# What the agent costs beside the Rails application of examples/rails with 16 Puma workers: CPU time and memory.
+# What the agent costs next to the Rails application of examples/rails with 16 Puma workers: CPU time and memory.
 require "socket"
 require_relative "support"
 

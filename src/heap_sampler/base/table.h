@@ -87,7 +87,7 @@ hs_text_cut(struct hs_text *rest, char end)
     return head;
 }
 
-/* In any table of texts, text 0 of which is empty: the number of the text; 0: it is not there, and *hash is a free key. The owner's. */
+/* In any table of texts whose text 0 is empty: the number of the text; 0: it is not there, and *hash is a free key. The owner's. */
 uint32_t rb_hs_text_find(const struct hs_map *by_hash, const struct hs_text *texts, struct hs_text text, uint64_t *hash);
 
 /* The text's number; 0 for the empty text, and when there is no memory. Where

@@ -194,7 +194,7 @@ check_owner_i(struct rb_heap_sampler_page **owner, uintptr_t body, void *data)
 {
     const struct rb_heap_sampler_page *page = *owner;
     ++*(uint32_t *)data;
-    HS_ASSERT(page->owner == owner && page->body == body, "the table of page %p is that of %p", (void *)body,
+    HS_ASSERT(page->owner == owner && page->body == body, "the table of page %p belongs to %p", (void *)body,
               (void *)page->body);
     HS_ASSERT(page->list_index < rb_hs_pages.count && rb_hs_pages.list[page->list_index] == page,
               "the table of page %p is in no list", (void *)body);

@@ -219,7 +219,7 @@ join_blocks(void)
 
 struct how {
     unsigned stores;            /* BOTH: and the tree */
-    unsigned coarse;            /* stores of which not even leaves remain */
+    unsigned coarse;            /* stores whose folded sites do not keep their leaves */
     bool spare;                 /* the sites that have allocated most often remain */
 };
 

@@ -62,7 +62,7 @@ rb_hs_store_retune(struct hs_store *store, int s, uint64_t interval)
 
 struct thinning {
     struct hs_store *store;
-    hs_session_set changed;     /* the sessions of which something changes */
+    hs_session_set changed;     /* the sessions whose samples change */
 };
 
 /* Keeps a record at the current intervals, or at longer ones that it has already; false: it is dropped. */

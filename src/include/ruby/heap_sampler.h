@@ -167,7 +167,7 @@ typedef struct {
      * before the object has its contents, as for #RUBY_INTERNAL_EVENT_NEWOBJ: the
      * stack is the stack of the allocation.  The GVL and the VM lock are held, and GC
      * is disabled: none begins, though one that marks in steps may go on where it
-     * allocates.  It may allocate objects, of which no listener hears, raise,
+     * allocates.  It may allocate objects (no listener is called for them), raise,
      * fork, and unlisten.  It must call no Ruby code (blocks, methods that Ruby
      * code defines): an object or a table of the program may be in the middle of a
      * change; it must not change the object, nor enable GC, nor wait for anything,

@@ -316,7 +316,7 @@ class TestHeapSamplerAccount < Test::Unit::TestCase
     assert_operator memory[:pss], :>, 60 * MB
     assert_operator memory[:stacks], :>, 5 * MB
     assert_equal profile["rss"], PARTS.sum { |part| profile[part.name] }
-    # A profile does not tell what is nobody's from malloc's: UBSan's own memory, where that is built in.
+    # A profile counts memory without a known owner (UBSan's own, where that is built in) as malloc's.
     slack = 2 * MB + memory[:unattributed]
     [:rss, *PARTS].each { |part| assert_in_delta memory[part], profile[part.name], slack, part.inspect }
   RUBY

@@ -396,7 +396,7 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
     box = [value]
     [waiting { wait_in_each(box.pop) }, value]
   end
-  edge("what a method in C goes through, which nobody has else", :self, "self of Hash#each") do
+  edge("what a method in C goes through, and nothing else refers to", :self, "self of Hash#each") do
     value = {one: 1}
     box = [value]
     [waiting { box.pop.each { sleep } }, value]

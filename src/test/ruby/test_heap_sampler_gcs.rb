@@ -106,7 +106,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
         2.times { GC.start(full_mark: false) }
         [major, GC.stat(:major_gc_count), GC.sample_profile(full_gc: false).to_profile.info]
       end
-      major, _, info = infos.find { |found, majors, told| told.gc_major == majors && told.gc_count == found + 2 && told.last_minor && told.last_minor > told.last_major }
+      major, _, info = infos.find { |found, majors, one| one.gc_major == majors && one.gc_count == found + 2 && one.last_minor && one.last_minor > one.last_major }
       assert_not_nil info
       assert_equal major, info.last_major_gc
       assert info.awaits_major?(major) && info.awaits_major?(major + 1) && !info.awaits_major?(major - 1) && !info.awaits_major?(nil)

@@ -708,7 +708,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       settle(1)
       waiters = HELD.map { |mutex| Thread.new { mutex.synchronize { true } } }
       settle(4)
-      # Two that wait for each other, and nobody else knows either.
+      # Two that wait for each other, and no other thread has a reference to either.
       def embrace
         pair = Array.new(2) { Mutex.new }
         inside = Queue.new
@@ -765,7 +765,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
   end
 
   # A fiber that cannot be resumed is garbage, and a fiber with a reference is retained by it: neither waits.
-  def test_plain_fibers_are_not_told
+  def test_plain_fibers_are_not_reported
     assert_why(<<~'RUBY', timeout: 60)
       KEPT = Array.new(3) { Fiber.new { Fiber.yield leaves(100) }.tap(&:resume) }
       3.times { Fiber.new { kept = leaves(100); Fiber.yield; kept }.resume }

@@ -116,7 +116,7 @@ class TestHeapSamplerLabels < Test::Unit::TestCase
       assert_equal({}, SP.labels)
       fiber.resume
       assert_equal({{"job" => "each"} => 2, {"f" => "1"} => 1}, kept)
-      # A fiber that nobody resumes any more keeps what it would go back to no longer than it lives.
+      # A fiber that is not resumed any more retains the labels that it would return to only while it lives.
       SP.with_labels(a: 1) { Fiber.new { SP.with_labels(b: 1) { Fiber.yield } }.resume }
     RUBY
   end
@@ -407,11 +407,11 @@ class TestHeapSamplerLabels < Test::Unit::TestCase
         profile.save(ours)
         read = SP.load(ours)
         profile.to_profile.save(again)
-        told = [profile.to_profile, read, SP.load(again)].map do |one|
+        all = [profile.to_profile, read, SP.load(again)].map do |one|
           one.rows.map { |row| [row.class_name, row.labels, row.inuse.samples] }.sort_by(&:inspect)
         end
-        assert_equal told[0], told[1]
-        assert_equal told[0], told[2]
+        assert_equal all[0], all[1]
+        assert_equal all[0], all[2]
         assert_equal %w[action controller], read.label_names
         top = read.filter(class: "Kept").top(by: "label:controller")
         assert_equal %w[orders users], top.entries.map(&:key).sort

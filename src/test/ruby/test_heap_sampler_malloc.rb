@@ -268,7 +268,7 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
       def after = "x" * 3_000_000
       kept = before
       6.times do
-        told = IO.popen("-") do |child|
+        printed = IO.popen("-") do |child|
           next child.read if child
           more = after
           profile = GC.sample_profile
@@ -280,7 +280,7 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
           $stdout.flush
           exit!
         end
-        assert_match(/\A\[1, 1\] on/, told)
+        assert_match(/\A\[1, 1\] on/, printed)
       end
       assert_equal 0, under("Object#after")[0].round
       stop = true

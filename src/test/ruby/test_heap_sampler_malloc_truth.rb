@@ -149,7 +149,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
     assert_malloc(<<~'RUBY')
       kept = make(50)
       gone = make(30)
-      told = IO.popen("-") do |child|
+      printed = IO.popen("-") do |child|
         next child.read if child
         gone.each(&:clear)
         more = make(25)
@@ -157,7 +157,7 @@ class TestHeapSamplerMallocTruth < Test::Unit::TestCase
         $stdout.flush
         exit!
       end
-      assert_equal "[105, 30, 75]", told
+      assert_equal "[105, 30, 75]", printed
       assert_equal [80, 0, 80], objects(:make)
       kept.each(&:clear)
       assert_equal [80, 50, 30], objects(:make)

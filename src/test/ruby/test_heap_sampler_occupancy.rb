@@ -156,12 +156,12 @@ class TestHeapSamplerOccupancy < Test::Unit::TestCase
 
   def assert_forked(script, settings: "interval: 1, max_samples: nil")
     omit "no fork" unless Process.respond_to?(:fork)
-    omit "the kernel does not tell" unless File.readable?("/proc/self/pagemap") && pagemap_tells?
+    omit "the kernel does not show this" unless File.readable?("/proc/self/pagemap") && pagemap_shows_sharing?
     assert_planted("#{FORKED}\n#{script}", settings: settings)
   end
 
   # Bit 56: a page that one process maps.
-  def pagemap_tells?
+  def pagemap_shows_sharing?
     require "etc"
     stack = File.foreach("/proc/self/maps").find { |line| line.include?("[stack]") }
     last = stack[/-(\h+)/, 1].hex / Etc.sysconf(Etc::SC_PAGESIZE) - 1
@@ -190,7 +190,7 @@ class TestHeapSamplerOccupancy < Test::Unit::TestCase
       assert_operator before, :<, 0.1 * space
       assert_operator after, :>, 0.95 * space
       assert_operator inherited_then["unshared"] - inherited["unshared"], :>=, 0.9 * space
-      assert_operator inherited_then["unshared"], :<, 0.7 * inherited_then["bytes"]      # nobody wrote to the quiet ones
+      assert_operator inherited_then["unshared"], :<, 0.7 * inherited_then["bytes"]      # no process wrote to the quiet ones
       assert_equal [0, 0], [allocated, allocated_then]
       assert_equal 40_000, quiet.size
     RUBY

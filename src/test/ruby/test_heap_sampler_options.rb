@@ -202,7 +202,7 @@ class TestHeapSamplerOptions < Test::Unit::TestCase
     RUBY
   end
 
-  def test_keep_without_every_is_told
+  def test_keep_without_every_is_reported
     _, err, = ruby("--heap-sample=keep=3,output=none", "-e", "1")
     assert_empty err
     _, err, = ruby("--heap-sample=keep=3,output=x.pb", "-e", "fork { }; Process.wait")

@@ -62,7 +62,7 @@ class TestHeapSamplerShapes < Test::Unit::TestCase
       Object.const_set(:"SHAPE_#{number}", object)
       ["SHAPE_#{number}", kinds]
     end
-    # The constant and the kinds of each way to leaves; where references repeat, those between are told once.
+    # The constant and the kinds of each way to leaves; where references repeat, those between are listed once.
     def ways
       raw = GC.sample_profile(why: true).raw
       refused = HeapSample::MetaMessage.decode(raw[:meta_message])["kept"]["refused"]

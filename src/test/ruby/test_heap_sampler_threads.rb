@@ -39,7 +39,7 @@ class TestHeapSamplerThreads < Test::Unit::TestCase
   def test_states_of_threads
     assert_alive(<<~'RUBY')
       mutex, queue, ready = Mutex.new, Queue.new, Queue.new
-      pipe, writer = IO.pipe    # GC would close an end that nobody has, and the thread would read its end
+      pipe, writer = IO.pipe    # GC would close an end without a reference, and the thread would read its end
       mutex.lock
       all = [
         Thread.new { sleep },
@@ -156,7 +156,7 @@ class TestHeapSamplerThreads < Test::Unit::TestCase
       assert_in_delta memory[:thread_stacks], memory[:stacks], memory[:stacks] * 0.15
       assert_operator memory[:stacks] - before[:stacks], :<, added
       rows = profile.rows.sum { |row| row.inuse.space }
-      assert_operator rows, :<, added, "no row has stacks that nobody touched"
+      assert_operator rows, :<, added, "no row has stacks that were never touched"
       parts = %i[slots_live slots_free malloc_live malloc_waste malloc_metadata stacks code_and_files jit sampler unattributed]
       assert_equal memory[:rss], parts.sum { |part| memory[part] }
       assert_equal 500, profile.to_profile.info.alive.threads.made.first.count

@@ -56,7 +56,7 @@ name_missing_patch() { echo none.patch >>"$toy/patches/3.4/series"; }
 failure_leaves_tree() {
     make_toy "$toy" && apply && mark && spoil_context && ! apply 2>/dev/null && [ -z "$(changed)" ]
 }
-offset_is_told() {
+offset_is_reported() {
     make_toy "$toy" && sed -i 's/^@@ -18,\(.*\) +18,/@@ -15,\1 +15,/' "$toy/patches/3.4/gc-hook.patch" &&
         apply 2>&1 | grep -q 'gc-hook.patch applies at an offset' && grep -qx hook "$toy/tree/gc.c"
 }
@@ -76,7 +76,7 @@ check 'a patch dropped takes its change back' changes_only './gc.c' drop_patch
 check 'what make generated in the tree stays' changes_only './gc.c ./parse.c' make_generates
 check 'a patch that needs fuzz is refused by name' fails_with 'gc-hook.patch does not apply exactly' spoil_context
 check 'a patch that fails leaves the tree as it was' failure_leaves_tree
-check 'an offset is allowed, and told' offset_is_told
+check 'an offset is allowed, and reported' offset_is_reported
 check 'an overlay file that Ruby or a patch has is refused' fails_with 'gc.c' clash
 check 'a name in the series without a patch is refused' fails_with 'none.patch' name_missing_patch
 check 'another form of the source starts a new tree' other_release_starts_afresh

@@ -23,7 +23,7 @@ accepts_backup() {
 accepts_toy() { make_toy "$hdr" && "$hdr/tool/check-patches"; }
 
 toy_refresh() { DISTFILES=$hdr/distfiles "$hdr/tool/refresh" "$@"; }
-refresh_mends_offset() {
+refresh_fixes_offset() {
     make_toy "$hdr" || return 1
     toy_refresh && cp "$hdr/patches/3.4/gc-hook.patch" "$hdr/normal" && toy_refresh --check || return 1
     sed -i 's/^@@ -18,\(.*\) +18,/@@ -15,\1 +15,/' "$hdr/patches/3.4/gc-hook.patch"
@@ -38,7 +38,7 @@ check 'a date that is none is noticed' notices 'no Last-Update' 's/^Last-Update:
 check 'a patch outside the series is noticed' notices_stray
 check "a backup that quilt left is no patch" accepts_backup
 if command -v quilt >/dev/null; then
-    check 'refresh mends an offset and keeps the header' refresh_mends_offset
+    check 'refresh fixes an offset and keeps the header' refresh_fixes_offset
 else
-    skip 'refresh mends an offset and keeps the header' 'no quilt here'
+    skip 'refresh fixes an offset and keeps the header' 'no quilt here'
 fi

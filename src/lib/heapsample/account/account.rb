@@ -76,7 +76,7 @@ module HeapSample
     # A memory limit and what counts against it, in bytes; +machine+: it is the memory of the machine, not a cgroup's.
     Limit = Struct.new(:bytes, :used, :machine)
 
-    # The memory limit of which the largest share was used: a Limit; nil if the file does not have it.
+    # The memory limit with the largest used share: a Limit; nil if the file does not have it.
     def limit = (Limit.new(self["limit_bytes"], self["limit_used"], @values["limit_machine"] == true) if self["limit_bytes"] && self["limit_used"])
 
     # Nanoseconds that it took to read all this.

@@ -38,8 +38,7 @@ module HeapSample
     # call-seq:
     #   since(earlier) -> Array of Change
     #
-    # Where threads and fibers were made of which there are more or fewer than in +earlier+, the largest change
-    # first.
+    # The lines whose threads and fibers are more or fewer than in +earlier+, the largest change first.
     def since(earlier)
       changes = KINDS.keys.flat_map do |kind|
         now, before = [self, earlier].map { |alive| alive[kind].made.to_h { |one| [one.place, one.count] } }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # The header of a profile: of which process, when, at which
+  # The header of a profile: the process, the time, the
   # settings, what was dropped, what sampling cost, and how much there is in it.
   class About
     include Analysis

@@ -100,7 +100,7 @@ module HeapSample
     # The index of the last profile. The one at exit does not count: the program has begun to close down.
     def last_of(series) = series.infos.rindex { |info| info.reason != "exit" } || (series.size - 1)
 
-    # The rows most of which a walk reached.
+    # The rows that a walk reached for the most part.
     def reached(profile)
       rows = Hash.new(0.0).compare_by_identity
       profile.holders.each { |held| rows[held.row] += Roots.silent?(profile.holders.path(held.node).first.name) ? -held.space : held.space }

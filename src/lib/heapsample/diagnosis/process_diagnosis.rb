@@ -126,7 +126,7 @@ module HeapSample
     # GrowingLines of the members that are judged.
     def lines = @lines ||= GrowingLines.new(judged, from: judged_from, few: unknown?)
 
-    # Where threads or fibers were created of which there are more: an Alive::Change; nil if that is not known.
+    # The line where the additional threads or fibers were created: an Alive::Change; nil if it is not known.
     def created
       kind = growing.first&.kind
       return if kind.nil? || growing.first.bytes?

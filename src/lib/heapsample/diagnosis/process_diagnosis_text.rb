@@ -36,7 +36,7 @@ module HeapSample
     ALL_LEAST = 0.9
     # Where mapped memory grows, other memory that grew has a paragraph if it is such a part of that.
     OTHER_LEAST = 0.25
-    # Of blocks of which less is resident, both is printed.
+    # Below this resident share of malloc blocks, the resident bytes are printed, too.
     TOUCHED_LEAST = 0.75
     private_constant :COLUMNS
 

@@ -2,7 +2,7 @@
 
 module HeapSample
   # A value of rows that they can be ranked by, named as in a file: "inuse_space",
-  # "slots_alloc_objects", …  It names an estimate, its bytes or objects, and of which memory.
+  # "slots_alloc_objects", …  It names an estimate, its bytes or objects, and the kind of memory.
   class Value
     # What a report calls the estimates.
     TITLES = {

@@ -11,7 +11,7 @@ module HeapSample
     CHANGES = %i[grown shrunk noise].freeze
     TEXT = GrowthReportText
 
-    # The HeapSample::Growth; what its rows are summed by, and of which memory.
+    # The HeapSample::Growth; what its rows are summed by, and the kind of memory.
     attr_reader :growth, :by, :kind
     # All rows summed: a HeapSample::GrowthGroup.
     attr_reader :total

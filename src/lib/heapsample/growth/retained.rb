@@ -120,7 +120,7 @@ module HeapSample
 
     # All of them together: a Retained::Entry without a key.
     attr_reader :total
-    # The three HeapSample::Profiles; what rows are summed by, and of which memory.
+    # The three HeapSample::Profiles; what rows are summed by, and the kind of memory.
     attr_reader :profiles, :by, :kind
 
     # call-seq:

@@ -32,7 +32,7 @@ module HeapSample
     # To a TracePoint that is enabled, for all code or for some.
     ENABLED = /\Aenabled TracePoint of /
 
-    # What it is called, without how often it is repeated; of which kind.
+    # The name, without the number of repetitions; and the kind.
     attr_reader :name, :kind
     # Of code: the file and line; "" and 0 if there is none.
     attr_reader :path, :line

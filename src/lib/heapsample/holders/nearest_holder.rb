@@ -5,9 +5,9 @@ module HeapSample
   #
   # That is the reference to the collection, or the list, in which the objects are: `Report::BADGES`, `@subscribers of
   # Notifier`.  But a thing that is kept often has collections of its own: of an order in `Shop::ORDERS` that has
-  # its items in an array, `@items of Order` is not the answer.  So references that objects have of which there are many are
-  # passed over, and so are the variables of blocks that are kept themselves, and the references of a list that the VM makes.  Where nothing is left, it is the reference to
-  # the first object of a linked list.
+  # its items in an array, `@items of Order` is not the answer.  So the references of objects that are many are passed over,
+  # and so are the variables of blocks that are kept themselves, and the references of a list that the VM makes.  Where
+  # nothing is left, it is the reference to the first object of a linked list.
   class NearestHolder
     # So many objects of a class are many, by estimate: one sample of a small object stands for thousands.
     MANY = 100
@@ -15,7 +15,7 @@ module HeapSample
     MANY_ON_WAYS = 10
     # Where each of so many samples leads to a collection of its own, there are more collections than samples.
     OWN_LEAST = 4
-    # One sample is chance: it may hang in something of which there are many.
+    # One sample is chance: its holder may be one of many.
     SAMPLES_LEAST = 2
     ENVIRONMENT = "environment"
     # From an object to its singleton class.
@@ -199,7 +199,7 @@ module HeapSample
     # Does it lead to a linked list, of whose objects there are many?
     def first_of_list?(path, at) = !path[at].root? && !path[at].passed_through? && at + 1 < path.size && path[at + 1].repeats > 1
 
-    # Is it of an object of which there are many, or of a block that something above retains?
+    # Is it a reference of one of many objects, or of a block that something above retains?
     def passed_over?(path, way, at)
       edge = path[at]
       return false if Edge::SINGLE.include?(edge.kind)

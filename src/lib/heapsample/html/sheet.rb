@@ -11,7 +11,7 @@ module HeapSample
   class ViewSheet
     SIDES = %i[gained lost].freeze
     # Columns of the schema that rows of all kinds have, but for the thread, which the page has no use for, and the
-    # labels, of which each has a column of its own.
+    # labels, which have a column each.
     # +stack+ is the distance to the stack of the row before. +allocation_gc+ and other values that may be missing are counted from 1: 0 is none.
     OWN = Columns::ALL.reject { |column| column.sum? || column.merge == :drop || column.name == :label_set }.freeze
     # What is computed from a row in addition: two texts, and the frames (of Groups::BY the :line and the
@@ -63,7 +63,7 @@ module HeapSample
       @columns = {}
     end
 
-    # Takes rows, of each of which the block gives the profile and the columns.
+    # Takes rows; the block gives the profile and the columns of each.
     # Returns their indexes in the order of their stacks.
     def add(rows)
       sources = Hash.new { |known, profile| known[profile] = Source.new(profile, @frames, @labels) }.compare_by_identity

@@ -35,7 +35,7 @@ module HeapSample
     ROWS = 20
     TEXT = LineHistoryText
 
-    # Of which series; of which memory; how many moments a text shows.
+    # The series; the kind of memory; the most moments that a text shows.
     attr_reader :series, :kind, :rows
     # The line: a Place; a Moment for each profile; what changed from the first to the last, a GrowthGroup.
     attr_reader :place, :moments, :growth

@@ -162,7 +162,7 @@ module HeapSample
       end
     end
 
-    # A Series of which some profiles are known by their Meta alone: in place of their rows it reads the rows of the last profile.
+    # A Series in which some profiles have only their Meta: in place of their rows it reads the rows of the last profile.
     class AgentSeries < Series
       # Bytes of a profile when unpacked.
       DECODED_MOST = 64 << 20

@@ -94,7 +94,7 @@ module HeapSample
         found
       end
 
-      # The profiles among +paths+, of which folders stand for what is in them.
+      # The profiles among +paths+; a folder stands for the profiles in it.
       def expand(paths)
         paths.flat_map do |path|
           next path unless path != STDIN && File.directory?(path)

@@ -30,8 +30,8 @@ module HeapSample
       # call-seq:
       #   Merge.last_of_each(profiles) -> Array of paths
       #
-      # +profiles+: what Merge.about gave for each.  The last profile of each process: see above.  A profile that does
-      # not know its process is one of its own.
+      # +profiles+: what Merge.about gave for each.  The last profile of each process: see above.  A profile
+      # without its process counts as a process of its own.
       def self.last_of_each(profiles)
         last = {}
         profiles.each_with_index do |(path, process, taken), index|

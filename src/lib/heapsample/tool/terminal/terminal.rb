@@ -4,7 +4,7 @@ require "io/console"
 
 module HeapSample
   module Tool
-    # What is on the other side of an IO: a terminal, of which width, with colours?
+    # What an IO writes to: is it a terminal, how wide is it, does it have colours?
     class Terminal
       # Reports are as wide as in a file, unless the terminal is narrower or wider.
       WIDTH = 120
