@@ -123,6 +123,20 @@ class DiagnosisTest < Test
     assert(flat(found.text).include?("The line that grew most so far is /srv/app/cart.rb:12 `Cart#add` (+1.0 MiB), retained by `ALL`."), flat(found.text))
   end
 
+  test "with few major GCs, what is replaced again and again does not grow" do
+    few = ->(stays) {
+      series(4) do |minute|
+        {slots: 20 + minute, rows: lambda { |build|
+          kept(build, LEAK, minute, 16, from: 2)
+          build.row(CHURN, "Array", at_gc: 5, inuse: stays || minute < 4 ? 200 : 100)
+          build.row(CHURN, "Array", at_gc: 35, inuse: 100) if minute == 4
+        }}
+      end
+    }
+    lines = ->(series) { walked(series, {12 => LIST, 9 => ["constant REPORTS", "element [] of Array"]}).diagnosis.findings.map { |finding| finding.line.subject.line } }
+    assert_equal([[12], [9, 12]], [lines[few[false]], lines[few[true]].sort])
+  end
+
   test "a walk without any major GC has no growth to show, and no error" do
     few = series(3, majors: false) { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, LEAK, minute, 16) }} }
     assert_equal([:unknown, []], walked(few, {12 => LIST}).diagnosis.then { |found| [found.state, found.findings] })
@@ -137,8 +151,8 @@ class DiagnosisTest < Test
 
   test "what the walk did not reach and no major GC found alive is garbage, and makes no holder's part smaller" do
     {30 => 0.6, 15 => 1.0}.each do |last_major, part|
-      gc = {"last_major_gc" => last_major, "last_major_ns" => 1}
-      few = series(3) { |minute| {slots: 20 + minute, gc: {"count" => minute * EACH, "major" => minute, **gc}, rows: ->(build) { kept(build, LEAK, minute, 16) }} }
+      gc = ->(minute) { {"count" => minute * EACH, "major" => minute, "last_major_gc" => [last_major, minute * EACH].min, "last_major_ns" => 1} }
+      few = series(3) { |minute| {slots: 20 + minute, gc: gc[minute], rows: ->(build) { kept(build, LEAK, minute, 16) }} }
       assert_close(part, first_line(walked(few, {12 => {LIST => 0.6, nil => 0.4}})).holder.share, 1e-6)
     end
   end
@@ -230,6 +244,13 @@ class DiagnosisTest < Test
     assert(flat(one.text).include?("Its entries: 900."), flat(one.text))
     assert_equal([:confirmed, 3680], container(412, 3680, inner: ["ivar @backend of Concurrent::Map"]).then { |found| [found.state, found.findings.first.entries.now] })
     assert_nil(container(nil, nil).findings.first.entries)
+  end
+
+  test "where a collection has no more entries and a line grows below it, the collection in its entries is named" do
+    cells = ->(entries) { ["constant CITY", "ivar @cells of City ##{entries}", "element [] of Array", "ivar @taxis of Cell", "value {} value of Hash"] }
+    grown = series(20) { |minute| {slots: 20 + minute, rows: ->(build) { build.row(["/srv/app/city.rb:1 City#cell"], "Cell", at_gc: 1, inuse: 40) && kept(build, LEAK, minute, 16) }} }
+    named = ->(first, last) { walked(grown, {12 => cells[last]}, first: {12 => cells[first]}).diagnosis.findings.first.holder.to_s }
+    assert_equal(["@taxis of Cell", "@taxis of Cell", "@cells of City"], [named[400, 400], named[400, 390], named[400, 401]])
   end
 
   test "a holder of less than half of the growth confirms nothing" do

@@ -218,6 +218,8 @@ class WhyTest < Test
     assert_equal("@head of Queue", named(leaves, ["constant JOBS", "ivar @head of Queue ×900", "ivar @job of Node"]))
     # A Proc that was composed with the one before: its code is no list that was written.
     assert_equal("@undo of Bookings", named(leaves, ["constant BOOKINGS", "ivar @undo of Bookings", "code code of Proc#>> ×900", "local booking of Bookings#book"]))
+    # Enumerator#+ makes a list of its own.
+    assert_equal("@all of Log", named(leaves, ["constant LOG", "ivar @all of Log", "data enumerables of Enumerator::Chain ×255", "element [] of Array", "data receiver of Enumerator"]))
     failures = ["ivar @last_error of Poller", "ivar cause of Poller::Failed ×900", "ivar mesg of Poller::Failed"]
     main = ["constant TOPLEVEL_BINDING", "environment locals outside of <main>", "local local poller of <main>"]
     assert_equal("@last_error of Poller", named(leaves("Poller::Failed" => 40), [*main, *failures]))
