@@ -251,6 +251,9 @@ class DiagnosisTest < Test
     grown = series(20) { |minute| {slots: 20 + minute, rows: ->(build) { build.row(["/srv/app/city.rb:1 City#cell"], "Cell", at_gc: 1, inuse: 40) && kept(build, LEAK, minute, 16) }} }
     named = ->(first, last) { walked(grown, {12 => cells[last]}, first: {12 => cells[first]}).diagnosis.findings.first.holder.to_s }
     assert_equal(["@taxis of Cell", "@taxis of Cell", "@cells of City"], [named[400, 400], named[400, 390], named[400, 401]])
+    # One list of listeners, by the name of the event: the list grows.
+    listeners = ->(entries) { ["constant SHOP", "ivar @listeners of Shop #1", "value {} value of Hash ##{entries}", "element [] of Array", "ivar @lines of Cell", "element [] of Array"] }
+    assert_equal("@listeners of Shop", walked(grown, {12 => listeners[400]}, first: {12 => listeners[40]}).diagnosis.findings.first.holder.to_s)
   end
 
   test "a holder of less than half of the growth confirms nothing" do

@@ -38,7 +38,8 @@ module HeapSample
       found = @nearest.of(held, known: true)
       guess = found && guess?(found, line) ? found : nil
       known = found if found && !guess && (found.samples >= SAMPLES_LEAST || found.objects < SAMPLES_LEAST)
-      known = @nearest.inner(held, known)&.then { |inner| inner if inner.share >= SHARE_LEAST } || known if known && @walks.grew_within?(line.place, known)
+      inner = @nearest.inner(held, known) if known
+      known = inner if inner && inner.share >= SHARE_LEAST && @walks.grew_within?(line.place, known, inner)
       return line.holder = known if known && known.share >= SHARE_LEAST
 
       line.holder = (of_owner(line) if found.nil? || guess) || lost(held, guess)

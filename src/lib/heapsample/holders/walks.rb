@@ -70,10 +70,13 @@ module HeapSample
       ways.sum { |path, estimate| path.any? { |edge| edge.key == local } ? estimate.space : 0 } >= SHARE_LEAST * ways.sum { |_, estimate| estimate.space }
     end
 
-    # Did the memory of a line grow below an answer's container, which has no more entries than at the first walk?
-    def grew_within?(place, answer)
-      entries = entries(answer)
-      return false if entries.nil? || entries.before.nil? || entries.now > entries.before
+    # Did the memory of a line grow below an answer, though the collections on the way to one below it have no more entries than at
+    # the first walk?
+    def grew_within?(place, answer, inner)
+      return false unless first
+
+      ways = (answer.path.size...inner.path.size).select { |size| Edge::ENTRIES.include?(inner.path[size].kind) }.map { |size| inner.path.first(size) }
+      return false if ways.empty? || ways.any? { |way| counts(way).then { |before, now| before.nil? || now.nil? || now > before } }
 
       before, now = [first, last].map do |profile|
         below = below(profile.holders, answer.path)
@@ -103,6 +106,9 @@ module HeapSample
     def inner(holders, node)
       (1...holders.size).select { |one| holders.parent(one) == node && holders.edge(one).then { |edge| edge.generic? && !Edge::ENTRIES.include?(edge.kind) } }
     end
+
+    # How many entries the collection at the end of these references had at the first walk, and at the last; nil where it is not known.
+    def counts(way) = [first, last].map { |profile| nodes(profile.holders, way).filter_map { |node| profile.holders.edge(node).entries }.max }
 
     # The part of what the first walk found below a reference that the last one did not find there; nil if that was too little.
     def gone(answer)
