@@ -165,10 +165,12 @@ class ChaosTest < AgentTest
         act(workers)
         sleep RANDOM.rand(0.0..1.2)
         costs << cost(it.process.pid)
+        remember(keep) if costs.size % 20 == 0
       end
       bad.failing = false
       workers.each { |worker| reap(worker) }         # its input ends
       sleep 150         # children end, the last profiles are sent, and receivers that failed are tried again
+      remember(keep)
       puts it.get("/metrics").body.lines.grep(/sent_total/).map { |line| "# #{line}" }
       judge(keep, good, bad, costs, Time.now - began, it.process.pid)
     end
@@ -178,11 +180,23 @@ class ChaosTest < AgentTest
     started({}, RbConfig.ruby, "-rbundler/setup", EXE, "agent", "--http", unused_address, *options, err: "#{FOLDER}/agent.err") { |process| yield Agent.new(process) }
   end
 
+  def all = "#{FOLDER}/all"
+
+  # The store thins older profiles of a process, also the last one of a program that went on with exec(2).
+  def remember(keep)
+    Dir.glob("*/{heap,died}-*.pb.gz", base: keep).each do |path|
+      FileUtils.mkdir_p(File.dirname("#{all}/#{path}"))
+      File.link("#{keep}/#{path}", "#{all}/#{path}") unless File.exist?("#{all}/#{path}")
+    rescue Errno::ENOENT
+      nil
+    end
+  end
+
   def judge(keep, good, bad, costs, seconds, pid)
-    kept = Dir["#{keep}/*/{heap,died}-*.pb.gz"].sort_by { |path| path[/\d{8}T[\d.]+/] }
+    kept = Dir["#{all}/*/{heap,died}-*.pb.gz"].sort_by { |path| path[/\d{8}T[\d.]+/] }
     last = kept.to_h { |path| [number_of(path), path] }.except(nil)
     # A program is asked before it has set its title, too: what it had allocated by then has no number.
-    untitled = kept.to_h { |path| [File.dirname(path), path] }.values.reject { |path| number_of(path) }
+    untitled = kept.to_h { |path| [[File.dirname(path), info(path).started], path] }.values.reject { |path| number_of(path) }
     short = last.to_h { |number, path| [number, Allocated.of(File.binread(path)).zip(good.sums[number]).map { |most, sum| most - sum }] }
     short.select! { |number, (objects, _)| objects > 100 && !forked?(last[number]) }
     unnumbered = [*short.values, *untitled.map { |path| Allocated.of(File.binread(path)) }].transpose.map(&:sum)
@@ -203,7 +217,9 @@ class ChaosTest < AgentTest
     assert_empty File.readlines("#{FOLDER}/agent.err").grep(/internal error/)
   end
 
-  def number_of(path) = HeapSample::Profile.load(path).info.title.to_s[/worker (\d+)/, 1]
+  # The Meta of a file.
+  def info(path) = (@infos ||= {})[path] ||= HeapSample::Meta.new(HeapSample::PprofReader.read_head(File.binread(path, HeapSample::PprofReader::HEAD_MOST), name: path))
+  def number_of(path) = info(path).title.to_s[/worker (\d+)/, 1]
 
   # A forked child begins with what its parent had: its first profile is where it begins, so its sum is smaller.
   def right?(path, sums)
@@ -211,13 +227,13 @@ class ChaosTest < AgentTest
     all.zip(sums).all? { |most, sum| (most - sum).abs <= 100 } || (forked?(path) && sums.zip(all).all? { |sum, most| sum <= most })
   end
 
-  def forked?(path) = HeapSample::Profile.load(path).info.parent_id != Process.pid
+  def forked?(path) = info(path).parent_id != Process.pid
 
   # How old the last profile of each killed process is: those that are too old.
   def ages(keep)
     ages = @killed.filter_map do |pid, at, rss|
       path = Dir["#{keep}/#{pid}-*/died-*.pb.gz"].max or next
-      info = HeapSample::Profile.load(path).info
+      info = info(path)
       [at - info.taken, rss / [info.account&.rss.to_i, 1].max.to_f]
     end
     late = ages.select { |age, growth| age > INTERVAL + LATE || (growth > 1.06 && age > LATE) }
