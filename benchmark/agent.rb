@@ -44,8 +44,9 @@ Bench.title "The agent beside #{WORKERS} Rails workers",
 start.call("puma", BUNDLE, "exec", "puma", "-w", WORKERS.to_s, "-C", "config/puma.rb", RUBYOPT: "--yjit", RUBY_HEAP_SAMPLE: "output=none")
 request = -> { TCPSocket.open("127.0.0.1", free) { |socket| socket.write("GET /tickets/7 HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n") && socket.read[9, 3] } rescue nil }
 sleep 1 until request.call == "200"
-agent = start.call("agent", BUNDLE, "exec", File.join(Bench::TOP, "src/libexec/heapsample"), "agent", "--http", "unix:#{folder}/agent.sock", "--keep", "#{folder}/keep",
-                   "--to", "pyroscope+http://127.0.0.1:#{receiver.addr[1]}", "--to", "pyroscope+http://127.0.0.1:1", MALLOC_CONF: "narenas:1")
+# As a service runs it: without Bundler, and with the gem puma alone.
+agent = start.call("agent", File.join(Bench::TOP, "src/libexec/heapsample"), "agent", "--http", "unix:#{folder}/agent.sock", "--keep", "#{folder}/keep",
+                   "--to", "pyroscope+http://127.0.0.1:#{receiver.addr[1]}", "--to", "pyroscope+http://127.0.0.1:1", MALLOC_CONF: "narenas:1", GEM_PATH: Dir["#{out}/bundle/ruby/*"].first)
 field = ->(name) { File.read("/proc/#{agent}/status")[/^#{name}:\s+(\d+)/, 1].to_i / 1024 }
 rows = Array.new(minutes) do |minute|
   ends = Bench.now + 60
