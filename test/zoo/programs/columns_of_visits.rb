@@ -42,10 +42,12 @@ class Visits
     @parts << Part.new if @parts.last.full?
     @parts.shift if @parts.size > PARTS
     path = "/shop/article-#{number % 60_000}/pictures?page=#{number % 9}&from=campaign-#{number % 700}&session=#{(number * 7_919).to_s(36)}".ljust(450, "&tracked=yes")
-    @parts.last.add(number / 9_000, number * 31 % 997, path, "Browser-#{number % 50}/#{number % 120}.0 (System #{number % 7}; build #{number * 17 % 90_000}) like all the others, with extension #{number % 13}")
+    @parts.last.add(number / 9_000, number * 31 % 997, path,
+                    "Browser-#{number % 50}/#{number % 120}.0 (System #{number % 7}; build #{number * 17 % 90_000}) like all the others, with extension #{number % 13}")
   end
 
-  def report(from) = @parts.flat_map { |part| part.slowest(from) }.sort_by { |row| -row[:took] }.first(30).map { |row| "<tr><td>#{row[:path]}</td><td>#{row[:took]} ms</td><td>#{row[:browser]}</td></tr>" }.join("\n")
+  def slowest(from) = @parts.flat_map { |part| part.slowest(from) }.sort_by { |row| -row[:took] }.first(30)
+  def report(from) = slowest(from).map { |row| "<tr><td>#{row[:path]}</td><td>#{row[:took]} ms</td><td>#{row[:browser]}</td></tr>" }.join("\n")
 end
 
 VISITS = Visits.new

@@ -22,12 +22,12 @@ class NetworkStore < ActiveSupport::Cache::Store
 
   private
 
-  def read_entry(key, **) = deserialize_entry(read_serialized_entry(key, **), **)
-  def read_serialized_entry(key, **) = @remote[key]
-  def write_entry(key, entry, **) = write_serialized_entry(key, serialize_entry(entry, **), **)
-  def delete_entry(key, **) = !@remote.delete(key).nil?
+  def read_entry(key, **options) = deserialize_entry(read_serialized_entry(key, **options), **options)
+  def read_serialized_entry(key, **_) = @remote[key]
+  def write_entry(key, entry, **options) = write_serialized_entry(key, serialize_entry(entry, **options), **options)
+  def delete_entry(key, **_) = !@remote.delete(key).nil?
 
-  def write_serialized_entry(key, payload, **)
+  def write_serialized_entry(key, payload, **_)
     @remote.shift if @remote.size >= 300
     @remote[key] = payload
     true

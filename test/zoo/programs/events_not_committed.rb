@@ -57,7 +57,7 @@ JOURNAL = Journal.new
 
 Load.run(1_600) do |n|
   contract = CONTRACTS[n * 7_919 % 22_000]
-  contract.sign("clerk #{n % 70}", { room: n % 300, pen: "pen #{n % 12}", witness: "witness #{n * 13 % 9_000} of the town hall", remark: "signed as number #{n} on page #{n % 40}, without any remark" }) # LEAK
+  contract.sign("clerk #{n % 70}", {room: n % 300, pen: "pen #{n % 12}", witness: "witness #{n * 13 % 9_000} of the town hall", remark: "number #{n}, page #{n % 40}, without any remark"}) # LEAK
   contract.commit_to(JOURNAL)
   3.times { |page| contract.page((n * 64) + page) }
 end

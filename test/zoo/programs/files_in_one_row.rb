@@ -33,7 +33,8 @@ end
 
 REPORT = Report.new
 def line(i) = i % 3 == 0 ? visit(i) : "10.0.0.#{i % 4} \"/health?from=balancer#{i % 4}\" 200 #{i % 5} Balancer/2.1"
-def visit(i) = "10.#{i % 250}.#{i % 90}.#{i % 17} \"/shop/articles/#{i * 7919 % 30_000}/pictures?page=#{i % 9}\" #{i % 30 == 0 ? 404 : 200} #{i * 31 % 900} Browser/#{i % 40}.0 (System #{i % 11}; rv:#{i % 120}) Engine/2024 like all others"
+def browser(i) = "Browser/#{i % 40}.0 (System #{i % 11}; rv:#{i % 120}) Engine/2024 like all others"
+def visit(i) = "10.#{i % 250}.#{i % 90}.#{i % 17} \"/shop/articles/#{i * 7919 % 30_000}/pictures?page=#{i % 9}\" #{i % 30 == 0 ? 404 : 200} #{i * 31 % 900} #{browser(i)}"
 
 Load.run(10) do |n|
   lines = Array.new(1_650) { |i| line((n * 1_650) + i) }

@@ -31,7 +31,8 @@ class Batch
   end
 end
 
-def text(number) = Array.new(200) { |i| "#{number};#{i};parcel=#{number * 200 + i} town=town-#{i * 31 % 700} street=street-#{i * 17 % 4_000} weight=#{i % 31}.#{number % 10} by=driver-#{number % 45}" }.join("\n")
+def place(i) = "town=town-#{i * 31 % 700} street=street-#{i * 17 % 4_000}"
+def text(number) = Array.new(200) { |i| "#{number};#{i};parcel=#{number * 200 + i} #{place(i)} weight=#{i % 31}.#{number % 10} by=driver-#{number % 45}" }.join("\n")
 
 Load.run(14) do |n|
   batch = Batch.new(n, text(n)) # LEAK

@@ -30,7 +30,8 @@ class City
     @cells = Array.new(SIDE * SIDE) { Cell.new }
     360_000.times do |i|
       x, y = i * 7 % 20_000, i * 13 % 19_997
-      cell(x, y).addresses << Address.new(x, y, "#{i % 250} Street of the #{i / 250}th house, district #{i % 40}".ljust(130), ["bell #{i}", "bell #{i + 1}"], "hint for the driver: #{i % 9} steps behind the gate ".ljust(580, "and on "))
+      text = "#{i % 250} Street of the #{i / 250}th house, district #{i % 40}".ljust(130)
+      cell(x, y).addresses << Address.new(x, y, text, ["bell #{i}", "bell #{i + 1}"], "hint for the driver: #{i % 9} steps behind the gate ".ljust(580, "and on "))
     end
   end
 

@@ -7,7 +7,7 @@
 # rate: 1150000
 require_relative "../load"
 
-Version = Struct.new(:from, :values)
+Version = Struct.new(:from, :row)
 
 class Store
   def initialize(rows)
@@ -25,7 +25,7 @@ class Store
     sweep(versions)
   end
 
-  def read(number, at = @now) = @rows[number].reverse_each.find { |version| version.from <= at }&.values
+  def read(number, at = @now) = @rows[number].reverse_each.find { |version| version.from <= at }&.row
 
   private
 
