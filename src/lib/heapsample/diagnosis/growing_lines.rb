@@ -51,13 +51,7 @@ module HeapSample
       @seconds = [@seconds, to.time - from.time].max.to_f
       early = series[first] if first
       later = series[last]
-      early&.then { |profile| each(profile) { |line, row, allocation_gc| line.was_there(row) if allocation_gc < from.gc } }
-      part = parts(later.info, from.gc, to.gc)
-      each(later) do |line, row, allocation_gc|
-        next (line.is_still_there(row) if early) if allocation_gc < from.gc
-
-        line.came(later, row, part.call(allocation_gc)) if allocation_gc < to.gc
-      end
+      compare(early, later, from.gc, to.gc)
       holders(series, from.gc)
     end
 
@@ -74,15 +68,20 @@ module HeapSample
 
       @seconds = [@seconds, time - from_time].max.to_f
       early = series.infos.index { |info| info.last_major_gc.to_i >= from_gc && info.taken < later.info.taken }&.then { |index| series[index] }
+      compare(early, later, from_gc, end_gc, reached: (reached(walked) if walked))
+      holders(series, from_gc)
+    end
+
+    # What was allocated between two GCs and is live in the later profile, less what was freed since the early one (nil: freed memory
+    # is not known). +reached+: the rows that count; nil: all.
+    def compare(early, later, from_gc, to_gc, reached: nil)
       early&.then { |profile| each(profile) { |line, row, allocation_gc| line.was_there(row) if allocation_gc < from_gc } }
-      reached = reached(walked) if walked
-      part = parts(later.info, from_gc, end_gc)
+      part = parts(later.info, from_gc, to_gc)
       each(later) do |line, row, allocation_gc|
         next (line.is_still_there(row) if early) if allocation_gc < from_gc
 
-        line.came(later, row, part.call(allocation_gc)) if allocation_gc < end_gc && (reached.nil? || reached[row])
+        line.came(later, row, part.call(allocation_gc)) if allocation_gc < to_gc && (reached.nil? || reached[row])
       end
-      holders(series, from_gc)
     end
 
     # The GC from which on allocations are looked at, and when it began: the first one after the start of the program. nil if there
