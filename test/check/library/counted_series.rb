@@ -69,13 +69,14 @@ module CountedSeries
 
   def level(count, **options) = series(count, **options) { |minute| {slots: 20 + (minute % 3), rows: ->(build) { build.row(CHURN, "Array", at_gc: 1, inuse: 40) }} }
 
-  # The series with a walk in its last profile, and one in its first if +first+ is given. +holders+, +first+: edges by line of the row,
-  # "LINE" => ["constant A::B", …]; nil: not reached; {["constant A", …] => 0.4, nil => 0.6}: of several ways the part of each. A way
-  # begins at "root (constants)", or at the root that it names. "constant CACHE #412, @max of Cache" leads to a container of 412 entries,
-  # which @max limits.
-  def walked(series, holders, first: nil, walk: {})
+  # The series with a walk in its last profile, one in its first if +first+ is given, one in the middle if +middle+ is. +holders+,
+  # +first+, +middle+: edges by line, "LINE" => ["constant A::B", …]; nil: not reached; {["constant A", …] => 0.4, nil => 0.6}: of several
+  # ways the part of each. A way begins at "root (constants)", or at the root that it names. "constant CACHE #412, @max of Cache" leads to
+  # a container of 412 entries, which @max limits.
+  def walked(series, holders, first: nil, middle: nil, walk: {})
     profiles = series.to_a
     profiles[0] = with_walk(profiles[0], first) if first
+    profiles[profiles.size / 2] = with_walk(profiles[profiles.size / 2], middle) if middle
     HeapSample::Series.new([*profiles[0...-1], with_walk(profiles[-1], holders, walk)])
   end
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module HeapSample
-  # The first and the last heap walk of a series, as profiles. A reference of one is the same as a reference of the other if all names
-  # from the root on are equal.
+  # The first and the last heap walk of a series, and one in the middle, as profiles. A reference of one is the same as a reference of
+  # another if all names from the root on are equal.
   class Walks
     # A smaller part of what was there is no sign that it was held so.
     SHARE_LEAST = 1 / 3.0
@@ -47,27 +47,26 @@ module HeapSample
     def self.of(series)
       made = series.infos.each_index.select { |index| series.infos[index].walk&.then { |walk| walk.refused.nil? } }
       last = series[made.last] if made.any?
-      new(last, (-> { series[made.first] } if made.size > 1)) if last&.holders
+      new(last, *made[...-1].values_at(0, made.size / 2).uniq.compact.map { |index| -> { series[index] } }) if last&.holders
     end
 
-    # +first+: reads the profile with the first walk, if there is another; it is read when it is asked for.
-    def initialize(last, first = nil)
+    # +first+, +middle+: read the profiles with the first walk and with one in the middle, if there are such; they are read when they
+    # are asked for.
+    def initialize(last, first = nil, middle = nil)
       @last = last
       @read = first
+      @read_middle = middle
     end
 
     # The Profile with the first walk; nil if there is one walk.
     def first = @first ||= @read&.call&.then { |profile| profile if profile.holders }
 
-    # Did the local variable that is on an answer's path hold what the first walk found of a line? nil if that walk found no holder
-    # of the line.
+    # Did the local variable that is on an answer's path hold what the first walk found of a line, or the walk in the middle? What grows
+    # may be elsewhere at first, since the line also allocated what the program loads. nil if the first walk found no holder of the line.
     def local_held?(place, answer)
       local = answer.path.find(&:local?).key
-      ways = first ? by_line(first).fetch(place, []).map { |held| [first.holders.path(held.node), held.estimate] } : []
-      ways.reject! { |path, _| Roots.silent?(path.first.name) }
-      return if ways.sum { |_, estimate| estimate.samples } < SAMPLES_LEAST
-
-      ways.sum { |path, estimate| path.any? { |edge| edge.key == local } ? estimate.space : 0 } >= SHARE_LEAST * ways.sum { |_, estimate| estimate.space }
+      held = local_held_at?(first, place, local)
+      held == false ? !!local_held_at?(middle, place, local) : held
     end
 
     # Did the memory of a line grow below an answer, though the collections on the way to one below it have no more entries than at
@@ -93,6 +92,17 @@ module HeapSample
     end
 
     private
+
+    def middle = @middle ||= @read_middle&.call&.then { |profile| profile if profile.holders }
+
+    # The same at one walk.
+    def local_held_at?(profile, place, local)
+      ways = profile ? by_line(profile).fetch(place, []).map { |held| [profile.holders.path(held.node), held.estimate] } : []
+      ways.reject! { |path, _| Roots.silent?(path.first.name) }
+      return if ways.sum { |_, estimate| estimate.samples } < SAMPLES_LEAST
+
+      ways.sum { |path, estimate| path.any? { |edge| edge.key == local } ? estimate.space : 0 } >= SHARE_LEAST * ways.sum { |_, estimate| estimate.space }
+    end
 
     # The Edge with entries: one of these nodes', or within what they lead to.
     def container(holders, nodes, levels = WITHIN_MOST)

@@ -199,7 +199,7 @@ module HeapSample
     # The latest profile with a heap walk (Profile#holders).
     def walked = walks&.last
 
-    # Its first and its last heap walk: HeapSample::Walks, or nil.
+    # Its heap walks: HeapSample::Walks, or nil.
     def walks = @walks ||= Walks.of(self)
 
     # Each profile, read one at a time.
