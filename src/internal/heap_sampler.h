@@ -36,8 +36,10 @@ struct rb_heap_sampler_alive {
 struct rb_heap_sampler_thread {
     struct rb_heap_sampler_alive alive;
 #if USE_HEAP_SAMPLER
-    uintptr_t machine_stack;    /* its lowest address; 0: the thread has not run yet */
-    size_t machine_stack_size;
+    /* Written once, by the thread itself, and read by any.  The size is stored last, with release, and loaded first, with
+     * acquire: where there is a size there is the address, so the two cannot be of different moments. */
+    uintptr_t machine_stack;    /* its lowest address */
+    size_t machine_stack_size;  /* 0: the thread has not run yet */
     uintptr_t vm_stack;         /* of the main thread, which has it from the beginning */
 #endif
 };

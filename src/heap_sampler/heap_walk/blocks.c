@@ -13,8 +13,8 @@ enum { STEPS_LEAST = 1 << 16,   /* and one for so many slots of the heap */
        BLOCK_BYTES_MOST = 1 << 16,
        ABOVE_MOST = 256 };      /* objects between a stack and one that it leads to */
 
-/* Addresses below and above are none of a program. */
-static const uintptr_t lowest = 1 << 16, highest = (uintptr_t)1 << 47;
+/* Addresses below and above are none of a program: on x86-64 they end at 2^47, on arm64 at 2^48. */
+static const uintptr_t lowest = 1 << 16, highest = (uintptr_t)1 << 48;
 
 static struct hs_map positions; /* of the wanted blocks, by address */
 static uint32_t *owner_of;      /* by position: the object's number; the first that is reached */

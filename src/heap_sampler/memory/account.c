@@ -74,16 +74,17 @@ statistic(const char *name)
 /* 4096 is MALLCTL_ARENAS_ALL: jemalloc.h may not be there. */
 #define ALL_ARENAS(name) statistic("stats.arenas.4096." name)
 
-/* jemalloc finds a page's owner in a tree whose leaves are 2 MiB for each GiB of
- * addresses; hardly any of a leaf is touched, but all of it counts as resident.
+/* jemalloc finds a page's owner in a tree of two levels.  The numbers of pages in 48 bits of address are halved between
+ * them, and a page has 8 bytes in a leaf: with pages of 4 KiB leaves are 2 MiB for each GiB of addresses, with 64 KiB they
+ * are 512 KiB for 4 GiB.  Hardly any of a leaf is touched, but all of it counts as resident.
  * A small process has two or three: where it is loaded decides. */
-enum { LEAF = 2 * 1024 * 1024 };
-
 static uint64_t
-sparse_metadata(const struct hs_account *account)
+sparse_metadata(const struct hs_account *account, uint64_t page)
 {
-    uint64_t leaves = 3 + ((account->je_resident + account->je_retained) >> 30);
-    return hs_smaller(account->je_metadata / LEAF, leaves) * LEAF;
+    if (!page) return 0;
+    uint64_t pages = UINT64_C(1) << ((48 - hs_lg(page) + 1) / 2), leaf = 8 * pages;
+    uint64_t leaves = 3 + (account->je_resident + account->je_retained) / (page * pages);
+    return hs_smaller(account->je_metadata / leaf, leaves) * leaf;
 }
 
 static struct malloc_figures
@@ -106,7 +107,7 @@ ask_jemalloc(struct hs_account *account)
         .live = live,
         .held = account->je_resident + muzzy,
         .metadata = account->je_metadata,
-        .sparse_metadata = sparse_metadata(account),
+        .sparse_metadata = sparse_metadata(account, page),
         .sparse_live = hs_smaller(ALL_ARENAS("large.allocated"), live),
         .sparse_free = account->je_dirty + muzzy,
     };

@@ -75,23 +75,19 @@ rb_heap_sampler_thread_begins(struct rb_thread_struct *th)
     rb_hs_thread_list_add(HS_THREADS, &th->heap_sampler.alive, &of);
 }
 
-/* Above a thread's first frame lie its thread-local variables and what glibc keeps of it, whose address is its id. */
-static uintptr_t
-stack_end(uintptr_t first_frame)
-{
-    enum { TLS_MOST = 1 << 16,
-           PTHREAD = 2304 };
-    uintptr_t self = (uintptr_t)pthread_self();
-    return self > first_frame && self - first_frame < TLS_MOST ? self + PTHREAD : first_frame;
-}
-
+/* The C library's own figures: it has the thread-local variables, and what it stores about a thread, above the first frame. */
 void
 rb_heap_sampler_thread_runs(struct rb_thread_struct *th)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end = (stack_end((uintptr_t)th->ec->machine.stack_start) + page - 1) & ~(page - 1);
-    size_t size = th->ec->machine.stack_maxsize & ~(page - 1);
-    __atomic_store_n(&th->heap_sampler.machine_stack, end - size, __ATOMIC_RELAXED);
-    __atomic_store_n(&th->heap_sampler.machine_stack_size, size, __ATOMIC_RELAXED);
+    pthread_attr_t attr;
+    void *start;
+    size_t size;
+    if (pthread_getattr_np(pthread_self(), &attr) != 0) return;
+    if (pthread_attr_getstack(&attr, &start, &size) == 0) {
+        th->heap_sampler.machine_stack = (uintptr_t)start;
+        __atomic_store_n(&th->heap_sampler.machine_stack_size, size, __ATOMIC_RELEASE);
+    }
+    pthread_attr_destroy(&attr);
 }
 
 void

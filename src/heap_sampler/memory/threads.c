@@ -42,11 +42,10 @@ find_stacks(const rb_thread_t *th, struct hs_thread_look *look)
         look->malloced[0] = block_at((const void *)ours->vm_stack);
     }
     if (look->state == HS_ENDED) return;        /* its own stack is gone, or the C library's to use again */
-    look->mapped = (struct hs_stack_range){
-        __atomic_load_n(&ours->machine_stack, __ATOMIC_RELAXED),
-        __atomic_load_n(&ours->machine_stack_size, __ATOMIC_RELAXED),
-    };
-    if (!context || th->sched.malloc_stack || !look->mapped.size) return;
+    size_t size = __atomic_load_n(&ours->machine_stack_size, __ATOMIC_ACQUIRE);
+    if (!size) return;
+    look->mapped = (struct hs_stack_range){ours->machine_stack, size};
+    if (!context || th->sched.malloc_stack) return;
     look->mapped = (struct hs_stack_range){
         (uintptr_t)context - page - vm_size,
         vm_size + page + th->vm->default_params.thread_machine_stack_size,

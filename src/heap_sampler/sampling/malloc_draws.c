@@ -21,6 +21,7 @@
 #include "heap_sampler/store/malloc_table.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static bool active;             /* jemalloc's profiler draws */
 static uint64_t drawn_interval; /* 2^lg_prof_sample bytes: of draws from now on */
@@ -79,12 +80,12 @@ rb_hs_malloc_retune(int session, uint64_t interval)
 /* -- what sampling adds to jemalloc's figures --------------------------------------- */
 
 /* jemalloc gives a small block that it samples an extent of its own, and perhaps one page more.  No more of it is touched than
- * the block's own pages (at 512 KiB about 1% of the memory of small blocks).  Since 5.3.1 the extent has the block's
- * pages, and does not count as allocated; before, it has the
- * smallest large size, and counts. */
+ * the kernel's pages of the block (at 512 KiB about 1% of the memory of small blocks).  Since 5.3.1 the extent has as many of
+ * jemalloc's pages as the block needs; before, it has the smallest large size.  An extent of that size counts as allocated,
+ * a smaller one does not.  On arm64 jemalloc's pages are 64 KiB (tool/jemalloc), and the kernel's may be smaller. */
 static struct {
-    uint64_t size, padding;
-    bool counts;
+    uint64_t size, page, padding, kernel_page;
+    bool always;
 } large;
 static struct {
     int64_t allocated, resident, touched;
@@ -108,28 +109,37 @@ older_p(void)
 bool
 rb_hs_malloc_open_draws(void)
 {
-    size_t lg, size = 0;
+    size_t lg, size = 0, page = 4096;
     bool padded = false;
     if (!rb_hs_mallctl_read("prof.lg_sample", &lg, sizeof(lg))) return false;
     rb_hs_mallctl_read("arenas.lextent.0.size", &size, sizeof(size));
     rb_hs_mallctl_read("opt.cache_oblivious", &padded, sizeof(padded));
+    rb_hs_mallctl_read("arenas.page", &page, sizeof(page));
     large.size = size;
-    large.padding = padded ? 4096 : 0;
-    large.counts = older_p();
+    large.page = page;
+    large.padding = padded ? page : 0;
+    large.kernel_page = (uint64_t)sysconf(_SC_PAGESIZE);
+    large.always = older_p();
     rb_hs_mallctl_read("prof.active", &active, sizeof(active));
     drawn_interval = UINT64_C(1) << lg;
     return true;
 }
 
+static uint64_t
+whole_pages(uint64_t size, uint64_t page)
+{
+    return (size + page - 1) / page * page;
+}
+
 void
 rb_hs_malloc_note_excess(uint64_t size, int sign)
 {
-    enum { PAGE = 4096 };
     if (size >= large.size) return;
-    uint64_t pages = (size + PAGE - 1) / PAGE * PAGE;
-    __atomic_fetch_add(&excess.allocated, sign * ((large.counts ? (int64_t)large.size : 0) - (int64_t)size), __ATOMIC_RELAXED);
-    __atomic_fetch_add(&excess.resident, sign * (int64_t)((large.counts ? large.size - pages : 0) + large.padding), __ATOMIC_RELAXED);
-    __atomic_fetch_add(&excess.touched, sign * (int64_t)(pages - size), __ATOMIC_RELAXED);
+    uint64_t extent = large.always ? large.size : whole_pages(size, large.page), touched = whole_pages(size, large.kernel_page);
+    int64_t allocated = extent < large.size ? 0 : (int64_t)extent;
+    __atomic_fetch_add(&excess.allocated, sign * (allocated - (int64_t)size), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&excess.resident, sign * (int64_t)(extent - touched + large.padding), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&excess.touched, sign * (int64_t)(touched - size), __ATOMIC_RELAXED);
 }
 
 void

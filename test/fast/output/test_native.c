@@ -248,12 +248,17 @@ bytes_read(void)
     return bytes;
 }
 
-/* 600,000 functions of one byte each: their table is read once, whether or not there is room for much else. */
+/* 600,000 functions of one instruction each: their table is read once, whether or not there is room for much else. */
 static void
 test_big_table(void)
 {
     enum { ASKED = 100,
            FUNCTIONS = 600000 };
+#ifdef __aarch64__
+    enum { RETURN = 4 };        /* bytes of the instruction */
+#else
+    enum { RETURN = 1 };
+#endif
     char path[512], expected[64];
     struct stat file;
     uintptr_t addresses[ASKED];
@@ -271,7 +276,7 @@ test_big_table(void)
         void *of_others = rb_hs_malloc(HS_MEM_SNAPSHOTS, taken + 1);
         long long before = bytes_read();
         int right = 0;
-        for (int i = 0; i < ASKED; i++) addresses[i] = (uintptr_t)(first + i * (FUNCTIONS / ASKED) + little) + 1;   /* others than those that are remembered */
+        for (int i = 0; i < ASKED; i++) addresses[i] = (uintptr_t)(first + (i * (FUNCTIONS / ASKED) + little) * RETURN) + 1;   /* others than those that are remembered */
         struct hs_native *native = rb_hs_native_open(addresses, ASKED);
         long long after = bytes_read();
         for (int i = 0; i < ASKED; i++) {
