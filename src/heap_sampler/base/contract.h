@@ -128,6 +128,17 @@ hs_unlock(pthread_mutex_t *mutex, enum hs_lock rank)
     rb_hs_lock_left(rank);
 }
 
+/*
+ * *Without a lock.*  arm64 reorders loads and stores that x86-64 does not.  So what is read without a lock is of one of
+ * these kinds, which its declaration names:
+ *
+ *     atomic figure      relaxed.  No other memory is read because of its value, and an older value does no harm
+ *     atomic flag        relaxed, or volatile: as a figure.  What it begins or ends may begin or end a moment later
+ *     atomic, publishes  stored with release when the memory that it leads to is complete, loaded with acquire: a reader
+ *                        of the new value finds that memory complete
+ *     settled            plain: written before the threads that read it exist
+ */
+
 /* The sampler's lock. */
 void rb_hs_lock(void);
 void rb_hs_unlock(void);

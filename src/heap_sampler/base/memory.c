@@ -18,6 +18,7 @@ union block_header {
 
 /* Shares of HS_MEMORY_MAX, in half MiB. Two uses are in the share of another one. */
 static const size_t halves[HS_MEM_USES] = {[HS_MEM_RECORDS] = 32, [HS_MEM_STACKS] = 40, [HS_MEM_MALLOC] = 13, [HS_MEM_SNAPSHOTS] = 43};
+/* Atomic figures, and a flag.  Each addition returns the sum that it made: no bound is exceeded by two at once. */
 static size_t bytes_in_use[HS_MEM_USES], bytes_in_share[HS_MEM_USES], bytes_in_all, peak;
 static bool unbound;
 static uint64_t failures[HS_MEM_USES];

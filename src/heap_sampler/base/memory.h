@@ -75,7 +75,7 @@ extern _Thread_local __attribute__((tls_model("initial-exec"))) volatile bool rb
 
 /* What one of our threads holds for HS_MEM_SNAPSHOTS. */
 struct hs_memory_part {
-    size_t bytes;               /* atomic */
+    size_t bytes;               /* atomic figure */
     size_t most;                /* it gets no more than that; 0: what the share has */
 };
 /* What this thread allocates for HS_MEM_SNAPSHOTS is counted here as well; NULL: nowhere else. */

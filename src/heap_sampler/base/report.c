@@ -21,7 +21,7 @@ rb_hs_print(const char *text, size_t len)
 {
     enum { WAIT_MS = 500,
            LINE_MAX_BYTES = 4096 };     /* that a pipe which is ready takes without waiting */
-    static bool stalled;        /* atomic */
+    static bool stalled;        /* atomic flag */
     bool own = rb_hs_descriptors_own_p();
     struct pollfd errors = {.fd = own ? rb_hs_descriptors_stderr() : STDERR_FILENO, .events = POLLOUT};
     struct hs_signal_guard guard;

@@ -19,7 +19,7 @@ void rb_hs_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
     } while (0)
 /* One line about settings, once in this process and all that come from it, also by exec. [gvl] */
 void rb_hs_warn_of_settings(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* No warning is written: a forked child under `quiet`. */
+/* No warning is written: a forked child under `quiet`. An atomic flag. */
 extern bool rb_hs_warnings_off;
 
 /*

@@ -34,7 +34,8 @@ struct block {
 };
 
 struct hs_text_bytes {
-    uint32_t holders;           /* atomic; one of them is the table */
+    uint32_t holders;           /* atomic; one of them is the table.  A thread adds one where there is one, under a lock or as a
+                                 * holder; the last to leave has seen all that the others did (acquire and release) */
     struct block *blocks;       /* the first is being filled */
     size_t left;                /* bytes of the first */
 };

@@ -29,7 +29,7 @@ enum { DEADLINE_S = 30,
 static const uint64_t second_ns = 1000000000;
 static const uint64_t other_bytes = 16 << 20;   /* names, and what the child itself writes to */
 
-/* The walk that is under way: no other is prepared meanwhile. */
+/* The walk that is under way: no other is prepared meanwhile.  Atomic, acquired and released as a lock. */
 static struct hs_walk_child *current;
 static bool no_more;
 static bool last_killed;        /* for want of memory */

@@ -13,9 +13,12 @@ static struct hs_text sites[HS_CREATION_SITES] = {
     [HS_CREATION_C] = FIXED("(C function)"),
 };
 static uint32_t living[HS_CREATION_SITES];             /* threads and fibers that have the number */
-static uint32_t count = HS_CREATION_FIXED;       /* atomic; texts before it do not change while numbers are held */
+/* Atomic, publishes the texts before it; they do not change while numbers are held. */
+static uint32_t count = HS_CREATION_FIXED;
 static uint32_t next_free = HS_CREATION_FIXED;   /* no number below it is free */
-static uint32_t holders;        /* atomic */
+/* Atomic.  A holder is counted before it takes the lock of the lists and reads numbers.  Under that lock numbers are freed
+ * if there is no holder: one that comes then waits for the lock, and reads none of them. */
+static uint32_t holders;
 static struct hs_map numbers = {.use = HS_MEM_NAMES};
 
 /* Numbers that no thread and no fiber has become free.  The map holds no more than before: putting back cannot fail. */

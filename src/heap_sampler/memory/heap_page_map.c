@@ -1,7 +1,7 @@
 /*
  * See memory/smaps.h.  Two bits for each body, found by the upper bits of a 48-bit address: what 4 GiB of
  * addresses have is made when a heap page there first comes (16 KiB).  Written under the VM lock, read by any
- * thread; nothing is freed.
+ * thread; nothing is freed.  A part is published when it is zero; its words are atomic figures.
  */
 #include "internal/heap_sampler.h"
 #include "heap_sampler/memory/smaps.h"

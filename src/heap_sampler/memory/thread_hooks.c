@@ -5,7 +5,6 @@
 #include "internal/proc.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 /* -- where they were made ------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+/* Each of these words of MRI's is read once, as an atomic figure would be: what a thread does may have changed meanwhile. */
 static enum hs_alive_state
 state_of(const rb_thread_t *th)
 {

@@ -13,7 +13,7 @@ static pthread_cond_t done;
 static struct hs_safe_call *calls;
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 static bool no_more;
-static uint64_t reached;        /* atomic: how often a safe point was */
+static uint64_t reached;        /* atomic figure: how often a safe point was */
 
 static struct hs_safe_call *
 next_waiting(void)
@@ -150,7 +150,7 @@ name_stacks(void *unused)
 void
 rb_hs_name_at_safe_point(unsigned ms)
 {
-    static uint64_t in_vain = UINT64_MAX;       /* atomic: `reached`, when the last wait failed */
+    static uint64_t in_vain = UINT64_MAX;       /* atomic figure: `reached`, when the last wait failed */
     uint64_t before = __atomic_load_n(&reached, __ATOMIC_RELAXED);
     if (!rb_hs_malloc_raw_stacks_p() || before == __atomic_load_n(&in_vain, __ATOMIC_RELAXED)) return;
     bool named = rb_hs_at_safe_point(name_stacks, NULL, ms);

@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 static struct {
-    pid_t timer;                /* atomic: the timer thread's number; 0: not known */
-    bool wanted;                /* atomic: the main thread is to be woken */
-    bool attach;                /* atomic: a signal came, the socket is to be opened */
+    pid_t timer;                /* atomic figure: the timer thread's number; 0: not known */
+    /* Stored before the signal, or the write(2), that wakes the timer thread, which looks at them after each of its waits. */
+    bool wanted;                /* atomic flag: the main thread is to be woken */
+    bool attach;                /* atomic flag: a signal came, the socket is to be opened */
 } waking;
 
 static bool

@@ -44,7 +44,7 @@ struct hs_native {
     size_t byte_count;
 };
 
-/* What the reading before has found, or NULL; atomic. */
+/* What the reading before has found, or NULL: atomic, publishes it.  The thread that takes it has it alone. */
 static struct hs_native *remembered;
 
 /* -- mappings ------------------------------------------------------------------------ */

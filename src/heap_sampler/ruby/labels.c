@@ -266,7 +266,7 @@ static const rb_data_type_t step_type = {
 
 struct prepared {
     VALUE given;                /* a Hash, for Ractors too */
-    VALUE step;                 /* the last one; Qfalse: there was none */
+    VALUE step;                 /* the last one; Qfalse: there was none.  Atomic, publishes it: Ractors share this */
 };
 
 static void

@@ -35,7 +35,7 @@ static struct listener {
     void *data;
 } listeners[LISTENERS];
 static uint64_t last_serial;
-static uint64_t errors, missed; /* atomic */
+static uint64_t errors, missed; /* atomic figures */
 
 static int
 session_of(const struct listener *listener)
@@ -342,7 +342,7 @@ report_changes(uint64_t newest, struct hs_changes *changes)
     __atomic_add_fetch(&missed, changes->missed, __ATOMIC_RELAXED);
 }
 
-static const rb_thread_t *reporting;    /* atomic: another one may come between, in a call */
+static const rb_thread_t *reporting;    /* atomic, acquired and released as a lock: another one may come between, in a call */
 
 void
 rb_heap_sampler_flush(void)

@@ -51,7 +51,7 @@ rb_hs_profile_data(VALUE self)
 struct snapshot_args {
     struct hs_snapshot *snapshot;
     struct sample_profile *into;
-    volatile bool interrupted;
+    volatile bool interrupted;  /* atomic flag: the function that unblocks the thread sets it */
     bool complete, ended;
 };
 

@@ -21,14 +21,14 @@ enum {
 
 /* The main session of a store. [vm] */
 struct automatic {
-    bool on;                    /* atomic */
+    bool on;                    /* atomic flag */
     struct hs_pace pace;
 };
 static struct automatic of_slots, of_malloc;
 static uint32_t turn, lists;
 static uint64_t job_ns, mark_ns;        /* when they were last */
 static uint64_t paced;          /* samples of malloc that its pace has counted */
-static uint64_t due;            /* samples of malloc at which it is to be asked; atomic */
+static uint64_t due;            /* samples of malloc at which it is to be asked; atomic figure */
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 
 static bool

@@ -97,7 +97,7 @@ static struct hs_budget budget;         /* the same; since_ns: the clock that do
 static uint64_t process_began_ns;       /* of that clock */
 static uint64_t major_began_ns;         /* the last, or the process; of that clock */
 static struct hs_marks marks;
-static uint64_t majors_ended;           /* atomic */
+static uint64_t majors_ended;           /* atomic figure */
 static bool forcing;                    /* [vm] */
 
 uint64_t

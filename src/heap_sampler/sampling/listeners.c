@@ -44,7 +44,8 @@ rb_hs_listeners_take_sampled(void)
 
 /* -- calls ------------------------------------------------------------------------------- */
 
-/* Calls that run now; each is on the stack of its thread. Under the sampler's lock. */
+/* Calls that run now; each is on the stack of its thread. Under the sampler's lock; whether there are any is an atomic figure:
+ * a thread that has one wrote it itself, and finds it. */
 static struct hs_listener_call *calls;
 
 void
@@ -72,7 +73,7 @@ rb_hs_listener_call_end(struct hs_listener_call *call)
 struct hs_listener_call *
 rb_hs_listener_called(void)
 {
-    const rb_execution_context_t *ec = calls ? rb_current_execution_context(false) : NULL;
+    const rb_execution_context_t *ec = __atomic_load_n(&calls, __ATOMIC_RELAXED) ? rb_current_execution_context(false) : NULL;
     if (!ec) return NULL;
     rb_hs_lock();
     struct hs_listener_call *call = calls;

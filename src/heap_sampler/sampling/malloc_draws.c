@@ -23,14 +23,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static bool active;             /* jemalloc's profiler draws */
-static uint64_t drawn_interval; /* 2^lg_prof_sample bytes: of draws from now on */
-static struct hs_malloc_counts counters;        /* atomics */
+static bool active;             /* jemalloc's profiler draws; atomic flag, written with [vm] */
+static uint64_t drawn_interval; /* 2^lg_prof_sample bytes: of draws from now on; atomic figure, written with [vm] */
+static struct hs_malloc_counts counters;        /* atomic figures */
 
 bool
 rb_hs_malloc_drawing(void)
 {
-    return active;
+    return __atomic_load_n(&active, __ATOMIC_RELAXED);
 }
 
 static uint64_t
@@ -64,7 +64,7 @@ rb_hs_malloc_adjust_draws(void)
     if (wanted && (!active || UINT64_C(1) << lg != drawn_interval) && rb_hs_mallctl_write("prof.reset", &lg, sizeof(lg))) {
         __atomic_store_n(&drawn_interval, UINT64_C(1) << lg, __ATOMIC_RELAXED);
     }
-    if (active != wanted && rb_hs_mallctl_write("prof.active", &wanted, sizeof(wanted))) active = wanted;
+    if (active != wanted && rb_hs_mallctl_write("prof.active", &wanted, sizeof(wanted))) __atomic_store_n(&active, wanted, __ATOMIC_RELAXED);
 }
 
 bool
@@ -89,7 +89,7 @@ static struct {
 } large;
 static struct {
     int64_t allocated, resident, touched;
-} excess;         /* atomics */
+} excess;         /* atomic figures */
 
 /* Is it older than 5.3.1? */
 static bool

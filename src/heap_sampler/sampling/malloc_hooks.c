@@ -54,6 +54,8 @@ HOOK_LOCAL bool ruby_has_left;  /* this native thread has run its Ruby thread to
 HOOK_LOCAL bool naming;         /* what this thread allocates is for the sampler */
 HOOK_LOCAL bool making_stack;   /* what this thread allocates is a stack */
 
+/* Settled before Ruby has a second thread; but `ended` is an atomic flag: when the VM ends, only the main thread has an
+ * execution context. */
 static bool asked;              /* the settings wanted it when the process began */
 static bool off;                /* malloc=off */
 static uint64_t interval_at_start;
@@ -113,8 +115,8 @@ HOOK_LOCAL struct {
 
 static struct {
     uint32_t thread;
-    uint64_t allocated;         /* atomic */
-    int64_t held;               /* by the thread's own compilations; atomic */
+    uint64_t allocated;         /* atomic figure */
+    int64_t held;               /* by the thread's own compilations; atomic figure */
     uint64_t held_at_start;
 } compiled[HS_SESSIONS];
 
@@ -204,7 +206,7 @@ stack_end(const rb_execution_context_t *ec)
 static uint32_t
 gc_count(void)
 {
-    static uint32_t last;
+    static uint32_t last;       /* atomic figure */
     if (booted && !ended) __atomic_store_n(&last, (uint32_t)rb_gc_count(), __ATOMIC_RELAXED);
     return __atomic_load_n(&last, __ATOMIC_RELAXED);
 }

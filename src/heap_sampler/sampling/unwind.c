@@ -361,8 +361,8 @@ find_rule(struct memory *memory, uintptr_t address)
 
 /* -- the cache -------------------------------------------------------------------- */
 
-/* A place holds a rule and the exclusive or of the rule and its address, so that
- * one which two threads wrote to at once fits no address. */
+/* A place holds a rule and the exclusive or of the rule and its address, so that one which two threads wrote to at once, or
+ * whose two words are seen in another order, fits no address.  Both are atomic figures. */
 enum { PLACES = 2048 };
 static struct {
     uint64_t mixed, word;

@@ -263,7 +263,7 @@ rb_hs_output_announce(const struct hs_output *output, const char *why)
 static struct {
     struct hs_output output;
     struct hs_snapshot *snapshot;
-    volatile bool cancelled, done;
+    volatile bool cancelled, done;      /* atomic flags */
 } last;
 
 static void

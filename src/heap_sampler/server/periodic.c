@@ -23,7 +23,7 @@ static struct {
     void (*wake)(void);
     pthread_mutex_t mutex;      /* protects what is up to `why`; not held while a profile is made */
     pthread_cond_t changed;     /* `working` or `stopping` */
-    bool stopping;              /* atomic: no profile begins, and a profile that is being made hurries */
+    bool stopping;              /* atomic flag: no profile begins, and a profile that is being made hurries */
     save_function *working;     /* the profile that is being made, or NULL */
     uint64_t every_ns, look_ns; /* when the next of every= is due, and the next look at memory */
     uint64_t at_rss_ns;         /* when to save as memory is short, once a process; 0: it is not */

@@ -35,6 +35,7 @@ rb_hs_changes_forget(struct hs_changes *changes, hs_session_set listeners)
 
 /* -- the job ------------------------------------------------------------------------- */
 
+/* Atomic figure.  MRI has registered the job, with [gvl], before any thread can have a change to report. */
 static rb_postponed_job_handle_t handle = POSTPONED_JOB_HANDLE_INVALID;
 
 bool

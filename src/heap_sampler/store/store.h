@@ -116,7 +116,7 @@ struct hs_store {
     struct hs_site *sites;
     uint32_t site_count, site_capacity;
     struct hs_map by_key;       /* sites; its memory counts as totals, like the memory of epochs */
-    uint64_t next_id;           /* atomic: of slots it is drawn with [vm] alone, and checked with the lock alone */
+    uint64_t next_id;           /* atomic figure: of slots it is drawn with [vm] alone, and checked with the lock alone */
     uint64_t dropped;           /* samples that found no memory, ever */
 
     /* store/folding.c: since the last folding */
