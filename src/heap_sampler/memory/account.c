@@ -45,6 +45,7 @@
 #include "heap_sampler/base/contract.h"
 
 #include <string.h>
+#include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -102,6 +103,9 @@ ask_jemalloc(struct hs_account *account)
     /* What threads keep in their caches counts as allocated, but is not live. */
     uint64_t cached = ALL_ARENAS("tcache_bytes");
     uint64_t live = account->je_allocated - hs_smaller(cached, account->je_allocated), muzzy = ALL_ARENAS("pmuzzy") * page;
+    /* Where its pages are larger than the kernel's, what is free between small blocks may be whole pages of the kernel. */
+    bool larger = page > (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t between = larger ? account->je_active - hs_smaller(account->je_allocated, account->je_active) : 0;
     return (struct malloc_figures){
         .known = account->je_allocated > 0,
         .live = live,
@@ -109,7 +113,7 @@ ask_jemalloc(struct hs_account *account)
         .metadata = account->je_metadata,
         .sparse_metadata = sparse_metadata(account, page),
         .sparse_live = hs_smaller(ALL_ARENAS("large.allocated"), live),
-        .sparse_free = account->je_dirty + muzzy,
+        .sparse_free = account->je_dirty + muzzy + between,
     };
 }
 
