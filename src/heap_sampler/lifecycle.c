@@ -5,6 +5,7 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/base/clock.h"
+#include "heap_sampler/base/libraries.h"
 #include "heap_sampler/base/report.h"
 #include "heap_sampler/heap_walk/launch.h"
 #include "heap_sampler/memory/account.h"
@@ -89,6 +90,7 @@ rb_heap_sampler_option(struct rb_heap_sampler_text *list, const char *from, bool
 void
 rb_heap_sampler_boot(const char *script)
 {
+    rb_hs_libraries_refresh();
     rb_hs_settings_prepare();
     booted = true;
     rb_hs_settings_use();

@@ -1,7 +1,7 @@
 # The sampler's objects, a folder a paragraph, and its folders. template/Makefile.in includes this: a new C file changes no patch.
 HEAP_SAMPLER_OBJS = \
 	heap_sampler/lifecycle.$(OBJEXT) heap_sampler/mri.$(OBJEXT) \
-	heap_sampler/base/descriptors.$(OBJEXT) heap_sampler/base/locks.$(OBJEXT) heap_sampler/base/memory.$(OBJEXT) \
+	heap_sampler/base/descriptors.$(OBJEXT) heap_sampler/base/libraries.$(OBJEXT) heap_sampler/base/locks.$(OBJEXT) heap_sampler/base/memory.$(OBJEXT) \
 	heap_sampler/base/proc.$(OBJEXT) heap_sampler/base/report.$(OBJEXT) heap_sampler/base/table.$(OBJEXT) \
 	heap_sampler/base/texts.$(OBJEXT) \
 	heap_sampler/heap_walk/blocks.$(OBJEXT) heap_sampler/heap_walk/chains.$(OBJEXT) \

@@ -5,6 +5,7 @@
 #include "heap_sampler/memory/smaps.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
+#include "heap_sampler/base/libraries.h"
 #include "heap_sampler/base/proc.h"
 
 #include <errno.h>
@@ -113,6 +114,7 @@ rb_hs_retainers_prepare(struct hs_walk_child *child, struct hs_retainers *into, 
     struct hs_walk_child *none = NULL;
     *child = (struct hs_walk_child){.deadline_ns = (seconds ? seconds : DEADLINE_S) * second_ns, .into = into};
     *into = (struct hs_retainers){.refusal = HS_REFUSED_UNDER_WAY};
+    rb_hs_libraries_refresh();          /* for the child, which may not */
     if (!__atomic_compare_exchange_n(&current, &none, child, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return false;
     into->refusal = refusal(child, by_itself);
     if (into->refusal) release(child);

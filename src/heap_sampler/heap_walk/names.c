@@ -35,8 +35,8 @@
 #include "heap_sampler/mri.h"
 #include "heap_sampler/kernel.h"
 #include "heap_sampler/heap_walk/edge.h"
+#include "heap_sampler/base/libraries.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stdarg.h>
@@ -55,24 +55,21 @@ const char *const rb_hs_edge_words[HS_EDGE_KIND_COUNT] = {
  *
  * Which library an address lies in, and which variable, from what the dynamic
  * linker has mapped.  dladdr(3) takes the linker's lock, which a thread that
- * the child does not have may hold; _dl_find_object (glibc 2.35) takes none.
- * Without it no library is named.
+ * the child does not have may hold; rb_hs_library_of takes none.
  */
 
 static const struct link_map *
 map_of(const void *address)
 {
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
-    struct dl_find_object object;
-    if (_dl_find_object((void *)address, &object) == 0) return object.dlfo_link_map;
-#endif
-    return NULL;
+    struct hs_library library;
+    return rb_hs_library_of((uintptr_t)address, &library) ? library.map : NULL;
 }
 
 bool
 rb_hs_same_library_p(const void *one, const void *other)
 {
-    return map_of(one) == map_of(other);
+    const struct link_map *map = map_of(one);
+    return map && map == map_of(other);
 }
 
 /* "libfoo.so", or "". */

@@ -48,6 +48,9 @@
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
+#if __GLIBC_PREREQ(2, 33)
+#define HAVE_MALLINFO2 1
+#endif
 #endif
 
 /* -- malloc(3) -------------------------------------------------------------------- */
@@ -120,7 +123,7 @@ ask_jemalloc(struct hs_account *account)
 static struct malloc_figures
 ask_libc(void)
 {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+#ifdef HAVE_MALLINFO2
     struct mallinfo2 info = mallinfo2();
     uint64_t held = (uint64_t)info.arena + info.hblkhd;
     /* Free memory may be untouched, or given back, here too; so only large

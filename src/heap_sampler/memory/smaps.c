@@ -22,9 +22,9 @@
  */
 #include "heap_sampler/mri.h"
 #include "heap_sampler/memory/smaps.h"
+#include "heap_sampler/base/libraries.h"
 #include "heap_sampler/base/proc.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -130,10 +130,10 @@ static uint64_t
 bss_in(const struct reading *reading, const struct region *region, uint64_t left)
 {
     const struct region *below = &reading->below;
-    struct dl_find_object image;
+    struct hs_library image;
     if (!left || !below->file || !below->writable || below->end != region->start) return 0;
-    if (_dl_find_object((void *)(uintptr_t)(region->start - 1), &image) != 0) return 0;
-    uint64_t end = ((uintptr_t)image.dlfo_map_end + reading->page_size - 1) & ~(reading->page_size - 1);
+    if (!rb_hs_library_of((uintptr_t)region->start - 1, &image)) return 0;
+    uint64_t end = (image.end + reading->page_size - 1) & ~(reading->page_size - 1);
     if (end <= region->start) return 0;
     return end >= region->end ? left : hs_smaller(left, resident(reading, region->start, end));
 }
@@ -270,6 +270,7 @@ bool
 rb_hs_survey_take(struct hs_survey *survey, bool may_hold_up)
 {
     struct reading reading;
+    rb_hs_libraries_refresh();
     bool done = !may_hold_up && rb_hs_memory_status("", "VmRSS") > walk_bytes && survey_once(&reading, true);
     if (!done) done = survey_once(&reading, false);
     if (done) *survey = reading.sum;

@@ -302,6 +302,7 @@ static void
 name_job(void *unused)
 {
     if (rb_hs_stack_short_p()) return;
+    rb_hs_unwind_refresh();
     RB_VM_LOCK_ENTER();
     rb_hs_malloc_name_stacks();
     RB_VM_LOCK_LEAVE();
@@ -364,6 +365,7 @@ rb_hs_malloc_open(uint64_t interval)
     asked = true;
     if (!rb_hs_allocator()->sample_hooks || !rb_hs_malloc_open_draws()) return;
     rb_hs_malloc_seed(rb_hs_now_ns());
+    rb_hs_unwind_refresh();
     rb_hs_unwind_until((uintptr_t)rb_vm_exec);
     if (rb_hs_malloc_drawing() && !start_session(HS_MAIN, interval, 0)) return;
     /* Where jemalloc's profiler is asked for as well, for its own dumps, it keeps its backtraces, and YJIT's compiler in them. */
@@ -424,5 +426,8 @@ rb_hs_malloc_describe(struct hs_malloc_meta *meta, int number)
         meta->interval_changes = session.interval_changes;
         meta->thinnings = session.thinnings;
         meta->automatic = session.on && number == HS_MAIN && rb_hs_malloc_automatic_p();
+        if (!rb_hs_unwind_libc_p()) {
+            snprintf(meta->missing, sizeof(meta->missing), "native frames of code that allocates through the C library, which has no unwind tables");
+        }
     }
 }

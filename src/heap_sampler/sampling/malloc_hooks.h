@@ -39,7 +39,7 @@ struct hs_malloc_meta {
     uint64_t thinnings;         /* how often blocks that were held went, or got other weights, since there were too many */
     bool automatic;             /* malloc=auto */
     char allocator[48];         /* "jemalloc 5.3.1-0-g…", "glibc 2.36", … */
-    char missing[256];          /* why malloc is not sampled, and what would change it; "": nothing */
+    char missing[256];          /* why malloc is not sampled, and what would change it; or what its stacks lack */
 };
 
 /* Before main(): if the profiler is open, sample from now on, at this interval. */
@@ -159,7 +159,7 @@ extern struct hs_malloc_fork rb_hs_malloc_fork;
  * above them is copied by process_vm_readv(2), which fails where a read would crash.  Without that call the stack
  * ends at malloc's caller.
  *
- * x86-64 and arm64, with glibc 2.35 or newer; elsewhere there are no native frames.  [malloc]
+ * x86-64 and arm64; elsewhere there are no native frames.  A stack ends at code without unwind tables.  [malloc]
  */
 
 enum { HS_NATIVE_MAX = 24 };    /* native frames of a stack */
@@ -170,8 +170,10 @@ void rb_hs_unwind_until(uintptr_t function);
 /* Return addresses, leaf first, of what called the allocator; their number.  `stack_end`: the highest address of the
  * current stack, 0: not known. */
 uint32_t rb_hs_unwind(uintptr_t *frames, uintptr_t stack_end);
-/* Empties the cache if a library was unloaded since the last time: frames could be wrong where another one was mapped in
- * its place.  Not inside malloc. */
+/* Empties the cache if a library was loaded or unloaded since the last time: frames could be wrong where another one was
+ * mapped in its place.  Not inside malloc. */
 void rb_hs_unwind_refresh(void);
+/* Has the C library unwind tables?  musl has none.  Not inside malloc. */
+bool rb_hs_unwind_libc_p(void);
 
 #endif

@@ -5,11 +5,11 @@
  * sample cost.  The answer for an address is always the same, and fits into 8 bytes: so 2,048 answers are cached, and a
  * frame takes 3 ns.  A stack whose end is not known costs 2 to 4 system calls a sample.
  */
-#define _GNU_SOURCE             /* _dl_find_object, dl_iterate_phdr, process_vm_readv */
+#define _GNU_SOURCE             /* process_vm_readv */
 #include "heap_sampler/sampling/malloc_hooks.h"
+#include "heap_sampler/base/libraries.h"
 
-#include <dlfcn.h>
-#include <link.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ enum { FP = 29,
 #define ADDRESS_BITS UINT64_C(0xffffffffffff)     /* a signature may stand above it */
 #endif
 
-#if defined(ADDRESS_BITS) && defined(DLFO_STRUCT_HAS_EH_DBASE)      /* glibc 2.35 */
+#ifdef ADDRESS_BITS
 /* -- rules ---------------------------------------------------------------------- */
 
 enum { KNOWN = 1,
@@ -292,13 +292,13 @@ read_program(struct program *program, uintptr_t fde, const struct reader *segmen
 
 /* The object's segment that the address is in.  There is none if a section was cut out of the file. */
 static bool
-find_segment(struct reader *segment, const struct dl_find_object *object, uintptr_t address)
+find_segment(struct reader *segment, const struct hs_library *library, uintptr_t address)
 {
     enum { FIRST_PAGE = 4096 };
-    uintptr_t start = (uintptr_t)object->dlfo_map_start, base;
+    uintptr_t start = library->start, base;
     ElfW(Ehdr) file;
     ElfW(Phdr) header;
-    if (!load(segment->memory, (uintptr_t)&object->dlfo_link_map->l_addr, &base, sizeof(base))) return false;
+    if (!load(segment->memory, (uintptr_t)&library->map->l_addr, &base, sizeof(base))) return false;
     if (!load(segment->memory, start, &file, sizeof(file)) || memcmp(file.e_ident, ELFMAG, SELFMAG)) return false;
     if (file.e_phoff > FIRST_PAGE || file.e_phoff + file.e_phnum * sizeof(header) > FIRST_PAGE) return false;
     for (unsigned i = 0; i < file.e_phnum; i++) {
@@ -315,9 +315,10 @@ static uintptr_t
 find_fde(uintptr_t address, uintptr_t *function, struct reader *segment)
 {
     enum { USUAL = 0x3b031b01 };        /* the version, and how what follows is encoded */
-    struct dl_find_object found;
-    if (_dl_find_object((void *)address, &found)) return 0;
-    uintptr_t header = (uintptr_t)found.dlfo_eh_frame;
+    struct hs_library found;
+    if (!rb_hs_library_of(address, &found)) return 0;
+    if (!found.current) segment->memory->certain = false;
+    uintptr_t header = found.unwind_table;
     if (!header || !find_segment(segment, &found, header)) return 0;
     struct reader reader = {segment->memory, header, segment->end};
     if (read_fixed(&reader, 4) != USUAL) return 0;
@@ -380,21 +381,21 @@ rule_of(struct memory *memory, uintptr_t address)
     return rule;
 }
 
-static int
-unloaded_i(struct dl_phdr_info *info, size_t size, void *data)
-{
-    *(unsigned long long *)data = info->dlpi_subs;
-    return 1;
-}
-
 void
 rb_hs_unwind_refresh(void)
 {
     static unsigned long long known;
-    unsigned long long unloaded = 0;
-    dl_iterate_phdr(unloaded_i, &unloaded);
-    if (__atomic_exchange_n(&known, unloaded, __ATOMIC_RELAXED) == unloaded) return;
+    unsigned long long changes = rb_hs_libraries_refresh();
+    if (__atomic_exchange_n(&known, changes, __ATOMIC_RELAXED) == changes) return;
     for (size_t i = 0; i < PLACES; i++) __atomic_store_n(&cache[i].word, 0, __ATOMIC_RELAXED);
+}
+
+bool
+rb_hs_unwind_libc_p(void)
+{
+    uint8_t copy[COPIED];
+    struct memory memory = {.certain = true, .copy = copy};
+    return !(rule_of(&memory, (uintptr_t)getenv + 1).is.flags & NO_FRAME);
 }
 
 /* -- walking ------------------------------------------------------------------------ */
@@ -439,6 +440,12 @@ rb_hs_unwind(uintptr_t *frames, uintptr_t stack_end)
 
 #else
 /* Without rules there are no native frames. */
+bool
+rb_hs_unwind_libc_p(void)
+{
+    return false;
+}
+
 void
 rb_hs_unwind_refresh(void)
 {

@@ -130,7 +130,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
   # zlib has a struct of its own behind the struct of a Deflate, and behind it a window and tables.
   def test_what_c_code_has_belongs_to_the_object_that_leads_there
     assert_why(<<~'RUBY', args: ["--heap-sample=interval=400,malloc=1k,output=none,seed=5"])
-      omit "malloc is not sampled" if GC::SampleProfile.stat[:malloc_missing]
+      omit "malloc is not sampled" unless GC::SampleProfile.stat[:malloc] == :on
       require "zlib"
       OPEN = Array.new(40) { Zlib::Deflate.new.tap { |stream| stream << "text " * 200 } }
       ALSO = {closed: Array.new(3) { Zlib::Deflate.new.tap(&:close) }, last: Zlib::Deflate.new}
@@ -200,7 +200,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
   # Memory that is used again has the addresses of lost blocks. What is on the stack for a moment does not own such a block.
   def test_a_block_that_c_code_has_lost_belongs_to_no_younger_object
     assert_why(<<~'RUBY', args: ["--heap-sample=interval=4k,malloc=4k,output=none,seed=5"])
-      omit "malloc is not sampled" if GC::SampleProfile.stat[:malloc_missing]
+      omit "malloc is not sampled" unless GC::SampleProfile.stat[:malloc] == :on
       require "-test-/heap_sampler_holders"
       C = Bug::HeapSamplerHolders
       LOST = 300 * 8192

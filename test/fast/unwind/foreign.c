@@ -508,6 +508,7 @@ main(int argc, char **argv)
 {
     if (argc < 4) return 2;
     if (argc > 4) refuse_process_vm_readv();
+    rb_hs_unwind_refresh();
     rb_hs_unwind_until((uintptr_t)foreign);
     foreign(strtoul(argv[1], NULL, 10), (unsigned)atoi(argv[2]), 2, argv[3], -1);
     note("%lu unwinds, %lu frames, %lu wrong%s", unwinds, frames_found, wrong, kernel_reads ? "" : "; process_vm_readv fails");

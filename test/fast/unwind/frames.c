@@ -150,6 +150,7 @@ main(int argc, char **argv)
     backtrace(first, 1);                /* loads libgcc */
     kernel_reads = process_vm_readv(getpid(), &local, 1, &remote, 1, 0) > 0;
     if (argc > 1) seed = (unsigned)atoi(argv[1]);
+    rb_hs_unwind_refresh();
     rb_hs_unwind_until((uintptr_t)interpreter);
     note("seed %u", seed);
     pthread_t threads[3];

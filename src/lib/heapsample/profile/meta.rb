@@ -114,7 +114,7 @@ module HeapSample
     def malloc_interval_auto? = at("malloc", "interval_auto") == true
     # Which malloc the process has, and why it is not sampled: Strings.
     def malloc_allocator = text("malloc", "allocator")
-    # Why malloc is not sampled; nil if nothing is missing.
+    # Why malloc is not sampled, or what its stacks lack; nil if nothing is missing.
     def malloc_missing = text("malloc", "missing")
     # Was each sampled object asked what it holds outside its slot?
     def memsize? = at("memsize") == true

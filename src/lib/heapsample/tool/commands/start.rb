@@ -75,7 +75,7 @@ module HeapSample
           text = said[:sampling] ? "one sample per #{layout.setting(said[:interval])}#{" (auto)" if said[:interval_auto]}" : "not sampled"
           text += ", every #{said[:every]} s a profile" if said[:sampling] && said[:every]
           puts layout.sentence("#{process.name}: #{text}")
-          puts layout.sentence("malloc is not sampled: #{malloc["missing"]}") if said[:sampling] && malloc["missing"]
+          puts layout.sentence("malloc is not sampled: #{malloc["missing"]}") if said[:sampling] && malloc["missing"] && malloc["state"] != "on"
         end
       end
     end
