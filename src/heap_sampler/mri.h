@@ -95,6 +95,7 @@
 #include "ruby/re.h"
 #include "ruby/ruby.h"
 #include "ruby/thread.h"
+#include "ruby/version.h"
 #include "constant.h"
 #include "id.h"
 #include "id_table.h"
@@ -119,8 +120,23 @@ hs_iseq_of(const rb_control_frame_t *cfp)
     return cfp->iseq;
 }
 
+/* What 4.0 names or stores in another way, here or under the same #if in heap_walk/; test/all/radar compiles both. */
+#if RUBY_API_VERSION_MAJOR >= 4
+/* Of a class that boxes have changed, what the root box sees: the box of the running thread does not matter. */
+#define HS_CLASS_EXT RCLASS_EXT_PRIME
+#define HS_VARIABLES_OUTSIDE_P rb_obj_gen_fields_p
+#define HS_TOO_COMPLEX_P rb_shape_obj_too_complex_p
+#define HS_LOADER rb_box_t
+#define HS_UNTIL_4(member) NULL         /* a pointer that 4.0 has no more */
+#else
+#define HS_CLASS_EXT RCLASS_EXT
+#define HS_VARIABLES_OUTSIDE_P(object) FL_TEST(object, FL_EXIVAR)
+#define HS_TOO_COMPLEX_P rb_shape_obj_too_complex
+#define HS_LOADER rb_vm_t
+#define HS_UNTIL_4(member) (member)
 /* symbol.c, in no header: its dsymbol_fstr_hash has the name of each symbol that was made from a string and lives. */
 extern rb_symbols_t ruby_global_symbols;
+#endif
 
 /* mri.c. Is less left of this machine stack than anything of ours needs that is not the hooks? At its end MRI's
  * SystemStackError would jump out of our locks, or leave a walk "under way" for ever; a large frame would leap over the

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The Hash of a Set, which is written in Ruby. The IDs are from set.rb and prelude.rb. 0: it is no Set. */
+/* The Hash of a Set, which is written in Ruby before 4.0. The IDs are from set.rb and prelude.rb. 0: it is no Set. */
 static VALUE
 hash_of_set(VALUE object)
 {
@@ -32,6 +32,9 @@ rb_hs_entries(VALUE object)
     case T_DATA:
         inner = rb_heap_sampler_queue_items(object, &unused);
         weak = rb_heap_sampler_weak_table(object, &unused);
+#if RUBY_API_VERSION_MAJOR >= 4
+        rb_heap_sampler_set_p(object, &count);
+#endif
         break;
     default: break;
     }

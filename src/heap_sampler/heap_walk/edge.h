@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "ruby/ruby.h"
+#include "ruby/version.h"
 #include "heap_sampler/base/table.h"
 #include "heap_sampler/heap_walk/retainers.h"
 
@@ -158,6 +159,8 @@ struct rb_hook_list_struct;
 void rb_heap_sampler_each_hook(const struct rb_hook_list_struct *hooks, void (*each)(VALUE object, void *data), void *data);
 /* thread_sync.c: the items of a Queue or SizedQueue; 0: it is neither. */
 VALUE rb_heap_sampler_queue_items(VALUE object, bool *sized);
+/* set.c, from 4.0 on: is it a Set, and how many entries has it? */
+bool rb_heap_sampler_set_p(VALUE object, size_t *entries);
 /* weakmap.c: the table of a WeakMap, or, *weak_keys, of a WeakKeyMap, which retains its values; NULL: it is neither. */
 const struct st_table *rb_heap_sampler_weak_table(VALUE object, bool *weak_keys);
 /* id_table.c: the block that has the table's entries. */

@@ -175,10 +175,24 @@ visit_variable_i(ID id, VALUE value, st_data_t data)
 static void
 own_variables(const struct hs_visit *v, VALUE object, const VALUE *values)
 {
-    if (rb_shape_obj_too_complex(object)) own_st_table(v, (const st_table *)values);
+    if (HS_TOO_COMPLEX_P(object)) own_st_table(v, (const st_table *)values);
     else OWN(v, values);
 }
 
+#if RUBY_API_VERSION_MAJOR >= 4
+/* An object that is no T_OBJECT has its variables in another object, an imemo, which has the form of a T_OBJECT. */
+static void
+visit_variables(struct hs_visit *v, VALUE object)
+{
+    bool own = RB_TYPE_P(object, T_OBJECT) || RB_TYPE_P(object, T_IMEMO);
+    bool module = RB_TYPE_P(object, T_CLASS) || RB_TYPE_P(object, T_MODULE);
+    VALUE holder = own ? object : module ? RCLASS_PRIME_FIELDS_OBJ(object)
+                                         : rb_obj_fields_no_ractor_check(object);
+    if (own && FL_TEST_RAW(object, OBJ_FIELD_HEAP)) own_variables(v, object, rb_imemo_fields_ptr(object));
+    if (!own) visit(v, HS_EDGE_DATA, "variables", 0, holder);
+    if (holder && !v->enough) rb_ivar_foreach(holder, visit_variable_i, (st_data_t)v);
+}
+#else
 static void
 visit_variables(struct hs_visit *v, VALUE object)
 {
@@ -190,11 +204,12 @@ visit_variables(struct hs_visit *v, VALUE object)
         own_variables(v, object, RCLASS_IVPTR(object));
     }
     else if (rb_gen_ivtbl_get(object, 0, &table)) {     /* without an ID it does not ask which Ractor this is */
-        if (rb_shape_obj_too_complex(object)) own_st_table(v, table->as.complex.table);
+        if (HS_TOO_COMPLEX_P(object)) own_st_table(v, table->as.complex.table);
         OWN(v, table);
     }
     if (!v->enough) rb_ivar_foreach(object, visit_variable_i, (st_data_t)v);
 }
+#endif
 
 /* -- objects of the program ----------------------------------------------- */
 
@@ -332,6 +347,18 @@ visit_constant_i(ID id, VALUE value, void *v)
     return enough_p(v);
 }
 
+#if RUBY_API_VERSION_MAJOR >= 4
+/* Both caches are objects that mark their entries. */
+static void
+visit_caches(struct hs_visit *v, VALUE module, bool iclass)
+{
+    if (!iclass) {
+        visit(v, HS_EDGE_CACHE, "cache of class variables", 0, HS_CLASS_EXT(module)->cvc_tbl);
+        if (RCLASS_SUPERCLASSES_WITH_SELF_P(module)) OWN(v, RCLASS_SUPERCLASSES(module));
+    }
+    visit(v, HS_EDGE_CACHE, "cache of calls", 0, HS_CLASS_EXT(module)->cc_tbl);
+}
+#else
 static enum rb_id_table_iterator_result
 visit_class_variable_i(ID id, VALUE value, void *v)
 {
@@ -352,6 +379,17 @@ visit_calls_i(ID id, VALUE value, void *v)
 }
 
 static void
+visit_caches(struct hs_visit *v, VALUE module, bool iclass)
+{
+    if (!iclass) {
+        visit_table_of_blocks(v, RCLASS_CVC_TBL(module), visit_class_variable_i);
+        if (FL_TEST_RAW(module, RCLASS_SUPERCLASSES_INCLUDE_SELF)) OWN(v, RCLASS_SUPERCLASSES(module));
+    }
+    visit_table_of_blocks(v, RCLASS_CC_TBL(module), visit_calls_i);
+}
+#endif
+
+static void
 visit_module(struct hs_visit *v, VALUE module)
 {
     bool iclass = RB_TYPE_P(module, T_ICLASS);
@@ -363,15 +401,9 @@ visit_module(struct hs_visit *v, VALUE module)
     visit(v, HS_EDGE_SUPERCLASS, "superclass", 0, RCLASS_SUPER(module));
     if (iclass) visit(v, HS_EDGE_SUPERCLASS, "included in", 0, RCLASS_INCLUDER(module));
     if (!iclass || RICLASS_OWNS_M_TBL_P(module)) visit_table(v, HS_EDGE_METHOD, "method", RCLASS_M_TBL(module));
-    if (iclass) {
-        visit_table(v, HS_EDGE_METHOD, "method", RCLASS_CALLABLE_M_TBL(module));
-    }
-    else {
-        visit(v, HS_EDGE_CODE, "name", 0, RCLASS_EXT(module)->classpath);
-        visit_table_of_blocks(v, RCLASS_CVC_TBL(module), visit_class_variable_i);
-        if (FL_TEST_RAW(module, RCLASS_SUPERCLASSES_INCLUDE_SELF)) OWN(v, RCLASS_SUPERCLASSES(module));
-    }
-    visit_table_of_blocks(v, RCLASS_CC_TBL(module), visit_calls_i);
+    if (iclass) visit_table(v, HS_EDGE_METHOD, "method", HS_CLASS_EXT(module)->callable_m_tbl);
+    else visit(v, HS_EDGE_CODE, "name", 0, HS_CLASS_EXT(module)->classpath);
+    visit_caches(v, module, iclass);
 }
 
 /* -- blocks and methods --------------------------------------------------- */
@@ -442,7 +474,8 @@ visit_method(struct hs_visit *v, const void *imemo)
     const rb_method_definition_t *definition = method->def;
     OWN(v, definition);
     if (definition) visit_fields(v, definition_fields[definition->type], definition);
-    if (definition && definition->type == VM_METHOD_TYPE_BMETHOD) rb_heap_sampler_each_hook(definition->body.bmethod.hooks, visit_hook, v);
+    bool block = definition && definition->type == VM_METHOD_TYPE_BMETHOD;
+    if (block) rb_heap_sampler_each_hook(HS_UNTIL_4(definition->body.bmethod.hooks), visit_hook, v);
     if (definition && definition->iseq_overload) visit(v, HS_EDGE_METHOD, "itself", 0, (VALUE)method);
     visit(v, HS_EDGE_CLASS, "owner", 0, method->owner);
     visit(v, HS_EDGE_CLASS, "class", 0, method->defined_class);
@@ -551,7 +584,7 @@ visit_iseq(struct hs_visit *v, const void *imemo)
     visit_inline_caches(v, body);
     visit_calls(v, body);
     bool hooks = !FL_TEST_RAW((VALUE)iseq, ISEQ_NOT_LOADED_YET | ISEQ_USE_COMPILE_DATA);
-    if (hooks) rb_heap_sampler_each_hook(iseq->aux.exec.local_hooks, visit_hook, v);
+    if (hooks) rb_heap_sampler_each_hook(HS_UNTIL_4(iseq->aux.exec.local_hooks), visit_hook, v);
 }
 
 /* -- what else the VM has as imemo ---------------------------------------- */
@@ -559,9 +592,19 @@ visit_iseq(struct hs_visit *v, const void *imemo)
 static void
 visit_buffer(struct hs_visit *v, const void *imemo)
 {
-    OWN(v, ((const rb_imemo_tmpbuf_t *)imemo)->ptr);
-    for (const rb_imemo_tmpbuf_t *buffer = imemo; buffer && !v->enough; buffer = buffer->next) visit_values(v, HS_EDGE_STACK, "value", buffer->ptr, buffer->cnt);
+    const rb_imemo_tmpbuf_t *buffer = imemo;
+    OWN(v, buffer->ptr);
+    for (; buffer && !v->enough; buffer = HS_UNTIL_4(buffer->next)) visit_values(v, HS_EDGE_STACK, "value", buffer->ptr, buffer->cnt);
 }
+
+#if RUBY_API_VERSION_MAJOR >= 4
+static void
+visit_fields_object(struct hs_visit *v, const void *imemo)
+{
+    visit_variables(v, (VALUE)imemo);
+    visit(v, HS_EDGE_DATA, "owner", 0, rb_imemo_fields_owner((VALUE)imemo));
+}
+#endif
 
 static void
 visit_call_cache(struct hs_visit *v, const void *imemo)
@@ -593,6 +636,12 @@ static const struct hs_field imemo_words[IMEMO_MASK + 1][5] = {
     [imemo_ifunc] = {HS_FIELD(struct vm_ifunc, data, DATA, "data of a block in C")},
     [imemo_throw_data] = {HS_FIELD(struct vm_throw_data, throw_obj, STACK, "thrown value")},
     [imemo_constcache] = {HS_FIELD(struct iseq_inline_constant_cache_entry, value, CACHE, "value")},
+#if RUBY_API_VERSION_MAJOR >= 4
+    [imemo_cvar_entry] = {
+        HS_FIELD(struct rb_cvar_class_tbl_entry, class_value, CACHE, "class"),
+        HS_FIELD(struct rb_cvar_class_tbl_entry, cref, CACHE, "scope"),
+    },
+#endif
 };
 static void (*const imemo_visits[IMEMO_MASK + 1])(struct hs_visit *, const void *) = {
     [imemo_env] = visit_env,
@@ -600,6 +649,9 @@ static void (*const imemo_visits[IMEMO_MASK + 1])(struct hs_visit *, const void 
     [imemo_iseq] = visit_iseq,
     [imemo_tmpbuf] = visit_buffer,
     [imemo_callcache] = visit_call_cache,
+#if RUBY_API_VERSION_MAJOR >= 4
+    [imemo_fields] = visit_fields_object,
+#endif
 };
 
 static void
@@ -801,6 +853,15 @@ visit_fiber(struct hs_visit *v, rb_fiber_t *fiber)
     visit(v, HS_EDGE_SELF, "self", 0, rb_fiberptr_self(fiber));
 }
 
+#if RUBY_API_VERSION_MAJOR >= 4
+static int
+visit_targeted_hooks_i(st_data_t key, st_data_t hooks, st_data_t v)
+{
+    rb_heap_sampler_each_hook((const rb_hook_list_t *)hooks, visit_hook, (void *)v);
+    return ST_CONTINUE;
+}
+#endif
+
 static void
 visit_ractor(struct hs_visit *v, rb_ractor_t *ractor)
 {
@@ -810,13 +871,20 @@ visit_ractor(struct hs_visit *v, rb_ractor_t *ractor)
         HS_FIELD(rb_ractor_t, r_stderr, GVAR, "$stderr"),
         HS_FIELD(rb_ractor_t, name, DATA, "name"),
         HS_FIELD(rb_ractor_t, loc, DATA, "place"),
+#if RUBY_API_VERSION_MAJOR >= 4
+        HS_FIELD(rb_ractor_t, sync.default_port_value, DATA, "port"),
+#else
         HS_FIELD(rb_ractor_t, receiving_mutex, DATA, "mutex"),
+#endif
         {0},
     };
     rb_thread_t *thread;
     visit_table(v, HS_EDGE_THREAD_LOCAL, "Ractor local", ractor->idkey_local_storage);
     visit_fields(v, fields, ractor);
     rb_heap_sampler_each_hook(&ractor->pub.hooks, visit_hook, v);
+#if RUBY_API_VERSION_MAJOR >= 4
+    if (ractor->pub.targeted_hooks) st_foreach(ractor->pub.targeted_hooks, visit_targeted_hooks_i, (st_data_t)v);
+#endif
     if (!ractor->threads.cnt) return;
     ccan_list_for_each(&ractor->threads.set, thread, lt_node) visit(v, HS_EDGE_DATA, "thread", 0, thread->self);
 }
@@ -911,7 +979,7 @@ visit_object(struct hs_visit *v, VALUE object)
     if (visits[type]) visits[type](v, object);
     visit_fields(v, builtin_fields[type], (const void *)object);
     enter_code(v, NULL, NULL, NULL);
-    if (FL_TEST(object, FL_EXIVAR)) visit_variables(v, object);
+    if (HS_VARIABLES_OUTSIDE_P(object)) visit_variables(v, object);
     if (v->enough) return;
     visit(v, HS_EDGE_FINALIZER, "finalizer", 0, rb_heap_sampler_gc_finalizers(object));
     bool own_word = type == T_FLOAT || type == T_BIGNUM || type == T_SYMBOL || type == T_IMEMO;        /* in place of the class */
@@ -969,17 +1037,28 @@ visit_missing_method_i(VALUE method, void *data)
     return v->enough ? ID_TABLE_STOP : ID_TABLE_CONTINUE;
 }
 
+/* The files that Ruby has loaded. */
+static void
+visit_loader(struct hs_visit *v, const HS_LOADER *loader)
+{
+    static const struct hs_field fields[] = {
+        HS_FIELD(HS_LOADER, load_path, GVAR, "$LOAD_PATH"),
+        HS_FIELD(HS_LOADER, loaded_features, GVAR, "$LOADED_FEATURES"),
+        HS_FIELD(HS_LOADER, load_path_snapshot, ROOT, "(cache of $LOAD_PATH)"),
+        HS_FIELD(HS_LOADER, load_path_check_cache, ROOT, "(cache of $LOAD_PATH)"),
+        HS_FIELD(HS_LOADER, expanded_load_path, ROOT, "(cache of $LOAD_PATH)"),
+        HS_FIELD(HS_LOADER, loaded_features_snapshot, ROOT, "(cache of $LOADED_FEATURES)"),
+        HS_FIELD(HS_LOADER, loaded_features_realpaths, ROOT, "(cache of $LOADED_FEATURES)"),
+        HS_FIELD(HS_LOADER, loaded_features_realpath_map, ROOT, "(cache of $LOADED_FEATURES)"),
+        HS_FIELD(HS_LOADER, top_self, ROOT, "(main object)"),
+        {0},
+    };
+    visit_table_values(v, HS_EDGE_ROOT, "(files that are being loaded)", loader->loading_table);
+    visit_fields(v, fields, loader);
+}
+
 static const struct hs_field vm_fields[] = {
-    HS_FIELD(rb_vm_t, load_path, GVAR, "$LOAD_PATH"),
-    HS_FIELD(rb_vm_t, loaded_features, GVAR, "$LOADED_FEATURES"),
-    HS_FIELD(rb_vm_t, load_path_snapshot, ROOT, "(cache of $LOAD_PATH)"),
-    HS_FIELD(rb_vm_t, load_path_check_cache, ROOT, "(cache of $LOAD_PATH)"),
-    HS_FIELD(rb_vm_t, expanded_load_path, ROOT, "(cache of $LOAD_PATH)"),
-    HS_FIELD(rb_vm_t, loaded_features_snapshot, ROOT, "(cache of $LOADED_FEATURES)"),
-    HS_FIELD(rb_vm_t, loaded_features_realpaths, ROOT, "(cache of $LOADED_FEATURES)"),
-    HS_FIELD(rb_vm_t, loaded_features_realpath_map, ROOT, "(cache of $LOADED_FEATURES)"),
     HS_FIELD(rb_vm_t, mark_object_ary, ROOT, "(objects of C code)"),
-    HS_FIELD(rb_vm_t, top_self, ROOT, "(main object)"),
     HS_FIELD(rb_vm_t, orig_progname, GVAR, "$0"),
     HS_FIELD(rb_vm_t, coverages, ROOT, "(coverage)"),
     HS_FIELD(rb_vm_t, me2counter, ROOT, "(coverage)"),
@@ -993,7 +1072,12 @@ visit_vm(struct hs_visit *v)
     const rb_vm_t *vm = GET_VM();
     rb_ractor_t *ractor;
     ccan_list_for_each(&vm->ractor.set, ractor, vmlr_node) visit(v, HS_EDGE_ROOT, "(threads)", 0, rb_ractor_self(ractor));
-    visit_table_values(v, HS_EDGE_ROOT, "(files that are being loaded)", vm->loading_table);
+#if RUBY_API_VERSION_MAJOR >= 4
+    if (vm->root_box) visit_loader(v, vm->root_box);
+    if (vm->main_box) visit_loader(v, vm->main_box);
+#else
+    visit_loader(v, vm);
+#endif
     visit_values(v, HS_EDGE_ROOT, "(trap)", vm->trap_list.cmd, RUBY_NSIG);
     visit_addresses(v, vm);
     visit_fields(v, vm_fields, vm);

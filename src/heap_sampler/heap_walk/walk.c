@@ -122,11 +122,16 @@ rb_hs_walk_stack_p(VALUE object)
     return rb_typeddata_is_kind_of(object, &ruby_binding_data_type) || rb_hs_ec_of(object);
 }
 
-/* The VM's table of symbols that were made from strings has the names of those that live: the symbols keep them. */
+/* The VM's table of symbols that were made from strings has the names of live symbols, which refer to them as well. In
+ * 4.0 the table is weak. */
 static bool
 names_of_symbols_p(VALUE object)
 {
+#if RUBY_API_VERSION_MAJOR >= 4
+    return false;
+#else
     return object == ruby_global_symbols.dsymbol_fstr_hash;
+#endif
 }
 
 static enum hs_pass

@@ -56,11 +56,11 @@ copy_without_addresses(char *to, size_t size, const char *from, size_t len)
 bool
 rb_hs_class_name(VALUE klass, char *buffer, size_t size)
 {
-    VALUE path = RCLASS_EXT(klass)->classpath;
+    VALUE path = HS_CLASS_EXT(klass)->classpath;
     buffer[0] = '\0';
     if (!path) return false;
     copy_without_addresses(buffer, size, RSTRING_PTR(path), (size_t)RSTRING_LEN(path));
-    return RCLASS_EXT(klass)->permanent_classpath;
+    return HS_CLASS_EXT(klass)->permanent_classpath;
 }
 
 bool
@@ -71,7 +71,7 @@ rb_hs_class_full_name(VALUE klass, char *buffer, size_t size)
     bool module = BUILTIN_TYPE(klass) == T_MODULE;
     VALUE super = module ? 0 : RCLASS_SUPER(klass);
     char name[NAME_MAX_BYTES - 32] = "";
-    while (super && (BUILTIN_TYPE(super) == T_ICLASS || !RCLASS_EXT(super)->classpath)) super = RCLASS_SUPER(super);
+    while (super && (BUILTIN_TYPE(super) == T_ICLASS || !HS_CLASS_EXT(super)->classpath)) super = RCLASS_SUPER(super);
     if (super) rb_hs_class_name(super, name, sizeof(name));
     if (name[0]) snprintf(buffer, size, "(anonymous Class < %s)", name);
     else snprintf(buffer, size, "(anonymous %s)", module ? "Module" : "Class");
