@@ -101,8 +101,8 @@ enum rb_heap_sampler_sync { RB_HEAP_SAMPLER_NO_SYNC,
                             RB_HEAP_SAMPLER_CONDITION };
 /* What kind of object threads can wait for this is. Plain loads; [any] */
 enum rb_heap_sampler_sync rb_heap_sampler_sync_of(VALUE object);
-/* The thread that holds this Mutex; NULL: no thread does, or it is no Mutex. Compare the pointer only: a Mutex does not
- * keep its thread alive. Plain loads; [vm] */
+/* The thread that holds this Mutex; NULL: no thread does, or it is no Mutex. Compare the pointer only: before
+ * 3.4.7 a Mutex does not keep its thread alive. Plain loads; [vm] */
 const struct rb_thread_struct *rb_heap_sampler_mutex_holder(VALUE object);
 
 #endif
