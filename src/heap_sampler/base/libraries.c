@@ -65,6 +65,8 @@ entry_of(const struct dl_phdr_info *info)
 static int
 add_i(struct dl_phdr_info *info, size_t size, void *unused)
 {
+    (void)size;
+    (void)unused;
     struct entry new = entry_of(info);
     uint32_t i = 0;
     for (; i < entry_count; i++) {
@@ -99,6 +101,7 @@ fill_table(void)
 static int
 changes_i(struct dl_phdr_info *info, size_t size, void *data)
 {
+    (void)size;
     *(unsigned long long *)data = info->dlpi_adds + info->dlpi_subs;
     return 1;
 }
