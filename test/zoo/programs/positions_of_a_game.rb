@@ -1,4 +1,4 @@
-# Healthy: a program that plays a game stores what it found out about a position in a table of 60,000 places, by the
+# Healthy: a program that plays a game stores what it found out about a position in a table of 35,000 places, by the
 # hash of the position. A new position replaces the one that has its place. The table is filled more and more slowly,
 # as free places become rare.
 #
@@ -33,15 +33,16 @@ class Player
   SIZE = 19 # fields on a side
 
   def initialize
-    @places = Places.new(60_000)
+    @places = Places.new(35_000)
     @random = Random.new(17)
     @board = "." * (SIZE * SIZE)
   end
 
   # Looks at some moves, and makes the best of them.
   def move(stone)
-    best = Array.new(50) { look(@random.rand(@board.size), stone) }.max_by(&:first)
-    @board = @board.count(".") < 150 ? "." * @board.size : best[1]
+    @board = "." * @board.size if @board.count(".") < 150
+    free = (0...@board.size).select { |field| @board[field] == "." }
+    @board = free.sample(50, random: @random).map { |field| look(field, stone) }.max_by(&:first).last
   end
 
   private
@@ -61,4 +62,4 @@ class Player
 end
 
 PLAYER = Player.new
-Load.run(160) { |n| PLAYER.move(n.even? ? "x" : "o") }
+Load.run(120) { |n| PLAYER.move(n.even? ? "x" : "o") }
