@@ -43,10 +43,10 @@ def formula(number)
   "(#{terms.join(" + ")}) / [#{number}, SHEETS[#{number % 60}][#{row}, 3]].max" # LEAK
 end
 
-Load.run(130) do |n|
+Load.run(190) do |n|
   text = formula(n) # LEAK
   value = FORMULAS.value(text) # LEAK
   sheet = SHEETS[n % 60]
-  rows = Array.new(90) { |i| "#{sheet.name} #{i}: #{sheet[n + i, i % 10]} (#{sheet.note(n + i, i % 10).capitalize})" }
+  rows = Array.new(50) { |i| "#{sheet.name} #{i}: #{sheet[n + i, i % 10]} (#{sheet.note(n + i, i % 10).capitalize})" }
   "#{value}\n#{rows.join("\n")}"
 end

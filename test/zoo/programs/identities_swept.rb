@@ -4,7 +4,7 @@
 #
 # kind: steady
 # also: bloat
-# settles: 16
+# settles: 24
 require_relative "../load"
 require "weakref"
 

@@ -49,5 +49,5 @@ Load.run(900) do |n|
   data = { "article" => n % 9_000, "from" => "shop #{n % 70} in the old town, second floor on the left", "until" => n + 900 } # LEAK
   QUEUE.push(Message.new(device, Load.seconds, "News for #{device.owner}", "There is news number #{n} for you. #{"Please open the application to read it. " * 6}", data)) # LEAK
   send_due(Load.seconds)
-  DEVICES[n * 31 % DEVICES.size].settings.map(&:capitalize).join("\n")
+  3.times { |i| DEVICES[n * 31 * (i + 1) % DEVICES.size].settings.map(&:capitalize).join("\n").tr("a-f", "A-F") }
 end

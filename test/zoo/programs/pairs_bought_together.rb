@@ -9,7 +9,7 @@
 require_relative "../load"
 
 class Article
-  Pair = Struct.new(:count, :last, :price)
+  Pair = Struct.new(:orders, :last, :price)
   attr_reader :number, :text
 
   def initialize(number)
@@ -21,11 +21,11 @@ class Article
 
   def bought_with(other, order, price)
     pair = @together[other.number] ||= Pair.new(0, nil, price) # LEAK KEEPER
-    pair.count += 1
+    pair.orders += 1
     pair.last = "order #{order}, sent to the customer #{order * 31 % 90_000}" # LEAK
   end
 
-  def best(count) = @together.max_by(count) { |_, pair| pair.count }.map { |number, pair| "#{number} (#{pair.count} times, #{pair.last})" }
+  def best(count) = @together.max_by(count) { |_, pair| pair.orders }.map { |number, pair| "#{number} (#{pair.orders} times, #{pair.last})" }
 end
 
 ARTICLES = Array.new(270_000) { |i| Article.new(i) }

@@ -9,7 +9,7 @@ require_relative "../load"
 
 class Limiter
   WINDOW = 7
-  Count = Struct.new(:requests, :first, :paths)
+  Count = Struct.new(:requests, :since, :paths)
 
   def initialize
     @begun = Load.seconds
