@@ -4,7 +4,7 @@
 #
 # kind: leak
 # keeper: @calls, OLD_METHODS, OldMethods
-# rate: 480000
+# rate: 350000
 require_relative "../load"
 
 class OldMethods

@@ -6,7 +6,7 @@
 # line: concurrent/
 # keeper: @flights, FLIGHTS, Concurrent::Map, concurrent/collection/map
 # gems: concurrent-ruby 1.3.4
-# rate: 1700000
+# rate: 1150000
 require_relative "../load"
 require "concurrent"
 

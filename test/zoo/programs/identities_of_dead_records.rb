@@ -4,7 +4,7 @@
 # kind: leak
 # line: weakref.rb
 # keeper: @records, IDENTITIES, IdentityMap
-# rate: 500000
+# rate: 360000
 require_relative "../load"
 require "weakref"
 
@@ -34,7 +34,7 @@ end
 
 def shipment(number) = IDENTITIES.fetch("shipments", number) { read(number) } # LEAK
 
-Load.run(280) do |n|
+Load.run(350) do |n|
   numbers = Array.new(6) { |i| (n * 6) + i } # six new shipments, of which the first is asked for again
   shipments = numbers.map { |number| shipment(number) } # LEAK
   shipment(numbers.first)

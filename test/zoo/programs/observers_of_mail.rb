@@ -5,7 +5,7 @@
 # kind: leak
 # keeper: @@delivery_notification_observers, delivery_notification_observers, mail/mail.rb, Mail
 # gems: mail 2.9.1
-# rate: 500000
+# rate: 370000
 require_relative "../load"
 require "mail"
 

@@ -4,7 +4,7 @@
 #
 # kind: leak
 # keeper: @prefixes, LOG, PrefixedFormatter, Logger
-# rate: 480000
+# rate: 570000
 require_relative "../load"
 require "logger"
 

@@ -5,7 +5,7 @@
 # kind: leak
 # keeper: @started, TIMINGS, Timings
 # gems: rack 3.1.12
-# rate: 1900000
+# rate: 1130000
 require_relative "../load"
 require "rack"
 require "rack/events"
