@@ -4,7 +4,7 @@
 #
 # kind: leak
 # keeper: @backlinks, WIKI, Wiki
-# rate: 1800000
+# rate: 1850000
 require_relative "../load"
 
 class Wiki

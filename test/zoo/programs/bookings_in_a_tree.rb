@@ -4,8 +4,8 @@
 #
 # kind: leak
 # keeper: @root, @left, @right, BOOKINGS
-# starts: 5
-# rate: 1000000
+# starts: 7
+# rate: 1600000
 require_relative "../load"
 
 class Booking

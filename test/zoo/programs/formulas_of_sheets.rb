@@ -5,8 +5,8 @@
 # kind: leak
 # line: formula
 # keeper: @compiled, FORMULAS, Formulas
-# starts: 5
-# rate: 900000
+# starts: 7
+# rate: 740000
 require_relative "../load"
 
 class Sheet

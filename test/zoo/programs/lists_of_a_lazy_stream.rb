@@ -4,7 +4,7 @@
 #
 # kind: leak
 # keeper: @stream, FEED, Feed, Enumerator::Lazy
-# rate: 1500000
+# rate: 1450000
 require_relative "../load"
 
 class Feed

@@ -4,8 +4,8 @@
 #
 # kind: leak
 # keeper: @messages, QUEUE, ReadQueue
-# starts: 5
-# rate: 1000000
+# starts: 7
+# rate: 760000
 require_relative "../load"
 
 class ReadQueue

@@ -4,8 +4,8 @@
 #
 # kind: leak
 # keeper: @together, ARTICLES, Article
-# starts: 5
-# rate: 1000000
+# starts: 7
+# rate: 1150000
 require_relative "../load"
 
 class Article

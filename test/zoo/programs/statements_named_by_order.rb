@@ -8,7 +8,7 @@
 # keeper: @prepared_statements, prepared_statements, DB, Sequel, sequel/
 # gems: sequel 5.110.0, sqlite3 2.10.2
 # starts: 3
-# rate: 1500000
+# rate: 1800000
 require_relative "../load"
 require "sequel"
 
