@@ -5,7 +5,7 @@
 # kind: leak
 # keeper: @codes, @texts, LOG, Dictionary
 # starts: 8
-# rate: 1000000
+# rate: 1300000
 require_relative "../load"
 
 class Dictionary
@@ -70,10 +70,10 @@ end
 FILLED = (PARTS - 1) * Lines::PART
 FILLED.times { |i| line(i, "no request") }
 
-Load.run(600) do |n|
+Load.run(400) do |n|
   10.times do |i|
     number = FILLED + (n * 10) + i
     line(number, "request-#{(number * 2_654_435_761 % 4_294_967_296).to_s(16).rjust(8, "0")}-#{number}-of-the-front-server-#{number % 12}") # LEAK
   end
-  LOG.of_host(HOSTS[n % 60], n * 31 % 12_000).map(&:upcase).join("\n") if n % 6 == 0
+  LOG.of_host(HOSTS[n % 60], n * 31 % 12_000).map(&:upcase).join("\n") if n % 4 == 0
 end

@@ -6,7 +6,7 @@
 # line: nokogiri/css, nokogiri/xml/searchable
 # keeper: nokogiri/css, @cache, SelectorCache, Nokogiri::CSS
 # gems: nokogiri 1.19.3
-# rate: 350000
+# rate: 300000
 require_relative "../load"
 require "nokogiri"
 
@@ -19,7 +19,7 @@ def price(page, article)
   page.at_css("#articles tr[data-article='#{article}'] > td.price, #articles tr[data-offer='#{article}'] > td.price, div#offer-#{article} > span.price")&.text # LEAK
 end
 
-Load.run(200) do |n|
+Load.run(260) do |n|
   article = (n * 7_919) % 900_000_007
   price(PAGES[n % 40], article) # LEAK
   PAGES[n % 40].at_xpath("//table").to_html.size if n % 9 == 0
