@@ -4,6 +4,7 @@
 # musl-tools has musl's headers and libraries, and specs for gcc. The kernel's headers are added here, and zlib: where Ruby
 # uses it, the static library of zlib1g-dev calls no function that only glibc has. Debian's libgcc is for glibc: find_object.c
 # has the one function that musl lacks. As other compilers for musl do, this one makes .eh_frame_hdr.
+# With -Bsymbolic a static library that is not position independent fits into an extension.
 musl_cc() {
     local dir=$1 machine specs
     machine=$(gcc -dumpmachine)
@@ -14,7 +15,7 @@ musl_cc() {
     ln -sfn "/usr/lib/$machine/libz.a" "$dir/lib"
     sed -e "s|-isystem include%s|& -isystem $dir/include -idirafter $dir/kernel|" \
         -e "s|^libgcc.a%s.*|& $dir/lib/libfind.a|" -e "s|^-L/usr/lib/.*|& -L$dir/lib|" \
-        -e "s|^-dynamic-linker .*|& --eh-frame-hdr --build-id|" "$specs" >"$dir/specs"
+        -e "s|^-dynamic-linker .*|& --eh-frame-hdr --build-id %{shared:-Bsymbolic}|" "$specs" >"$dir/specs"
     # Not by way of ccache, which looks for the next gcc on the PATH.
     printf '#!/bin/sh\nexec /usr/bin/%s-gcc "$@" -specs %s\n' "$machine" "$dir/specs" >"$dir/gcc"
     chmod +x "$dir/gcc"
