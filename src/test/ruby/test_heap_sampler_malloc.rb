@@ -46,6 +46,7 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
   # RJIT has code that allocates before it has set the pc of its frame.
   def test_rjit
     omit "no RJIT" unless RbConfig::CONFIG["RJIT_SUPPORT"] == "yes"
+    omit "RJIT needs fiddle" if $LOAD_PATH.resolve_feature_path("fiddle.so").nil?
     omit "RJIT lacks a write barrier" if GC::OPTS.include?("RGENGC_CHECK_MODE")
     script = <<~'RUBY'
       def text(n) = { "key #{n}" => ["text #{n}", n.to_s * 20] }.to_a.flatten.sum(&:size)
