@@ -124,14 +124,31 @@ rb_hs_retainers_prepare(struct hs_walk_child *child, struct hs_retainers *into, 
 
 /* -- the fork --------------------------------------------------------------------------------------- */
 
+/* abort(3) and raise(3) of musl signal the thread whose number its struct has: in the child that would be a thread of the
+ * parent. The number is among the first words of the struct. */
+static void
+correct_thread_number(pid_t of_parent)
+{
+#ifndef __GLIBC__
+    volatile int *words = (volatile int *)pthread_self();
+    for (int i = 0; i < 32; i++) {
+        if (words[i] == of_parent) words[i] = (int)syscall(SYS_gettid);
+    }
+#else
+    (void)of_parent;
+#endif
+}
+
 /* Some mark functions free blocks (of WeakMap and of call caches), or allocate (of extensions), and the child must not
  * wait for a lock of malloc's that another thread of its parent held. With another malloc than ours it may; its
  * deadline ends it then. Our hooks of malloc leave at once in the child. */
 static pid_t
 clone_with_malloc(void)
 {
+    pid_t thread = (pid_t)syscall(SYS_gettid);
     rb_hs_malloc_fork.before();
     long pid = syscall(SYS_clone, (unsigned long)CLONE_UNTRACED, 0UL, 0UL, 0UL, 0UL);
+    if (pid == 0) correct_thread_number(thread);
     if (pid == 0) rb_hs_malloc_fork.in_child();
     else rb_hs_malloc_fork.in_parent();
     return (pid_t)pid;
