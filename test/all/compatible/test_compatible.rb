@@ -14,7 +14,7 @@ class CompatibleTest < Test
   IDENTITY = <<~RUBY
     require "rbconfig"; require "json"
     config = RbConfig::CONFIG.slice("ruby_version", "arch", "sitearch", "host_os", "MAJOR", "MINOR", "TEENY", "PATCHLEVEL", "ruby_pc", "DLEXT",
-                                    "ruby_install_name", "RUBY_SO_NAME", "ENABLE_SHARED", "CC", "CFLAGS", "DLDFLAGS", "LIBRUBYARG", "platform")
+                                    "ruby_install_name", "RUBY_SO_NAME", "ENABLE_SHARED", "CC", "CFLAGS", "DLDFLAGS", "platform")
     puts [RUBY_VERSION, RUBY_PLATFORM, RUBY_PATCHLEVEL, RUBY_RELEASE_DATE, RUBY_ENGINE, RUBY_ENGINE_VERSION, RUBY_COPYRIGHT, RUBY_DESCRIPTION,
           Gem::Platform.local.to_s, Gem.extension_api_version, RubyVM::INSTRUCTION_NAMES, config].to_json
   RUBY
