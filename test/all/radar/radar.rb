@@ -4,7 +4,7 @@ require "etc"
 require "fileutils"
 require "open3"
 
-# The headers of the built 3.4 with those of another release laid over them, and our files compiled against both. What
+# The headers of the built 3.4, the headers of another release laid over them, and our files compiled against both. What
 # is compiled is the overlay of this checkout; nothing is linked, and nothing runs.
 #
 # The gem has no public headers, none of some internal headers, and no .c file. So errors in MRI's own headers are not
@@ -16,7 +16,7 @@ class Radar
   OURS = %r{\A(heap_sampler/|internal/heap_sampler|include/ruby/heap_sampler)}
   ERROR = /\A(?<file>[^:]+):\d+:\d+: (?<fatal>fatal )?error: (?<message>.*)/
 
-  # +headers+: a folder with headers of +release+, such as "4.0.6"; nil: those of the build alone.
+  # +headers+: a folder with headers of +release+, such as "4.0.6"; nil: the headers of the build alone.
   def initialize(tree, headers = nil, release = nil)
     @tree = tree
     FileUtils.rm_rf(tree)
