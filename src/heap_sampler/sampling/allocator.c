@@ -6,6 +6,7 @@
  * jemalloc.  The account is divided by its figures then, and malloc is not
  * sampled unless it has the hooks.
  */
+#define _GNU_SOURCE 1           /* RTLD_DEFAULT */
 #include "heap_sampler/sampling/malloc_hooks.h"
 #include "internal/heap_sampler.h"
 
