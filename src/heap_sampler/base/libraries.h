@@ -28,6 +28,6 @@ bool rb_hs_library_of(uintptr_t address, struct hs_library *library);
 
 /* Looks which libraries there are; returns how often one was loaded or unloaded so far. The first call is made while the
  * process has one thread. [any], but with no lock of ours held. */
-unsigned long long rb_hs_libraries_refresh(void);
+unsigned long long rb_hs_libraries_refresh(void) __attribute__((visibility("default")));        /* for a test's extension */
 
 #endif

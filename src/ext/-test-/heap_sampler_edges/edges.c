@@ -4,6 +4,7 @@
 #include "ruby/ruby.h"
 
 #if USE_HEAP_SAMPLER
+#include "heap_sampler/base/libraries.h"
 #include "heap_sampler/heap_walk/edge.h"
 #include "internal/gc.h"
 #include "internal/sanitizers.h"
@@ -425,6 +426,7 @@ Init_heap_sampler_edges(void)
 {
     VALUE bug = rb_define_module("Bug");
     VALUE edges = rb_define_module_under(bug, "HeapSamplerEdges");
+    rb_hs_libraries_refresh();  /* this extension is new; a walk does it before its fork */
     rb_define_singleton_method(edges, "edge", s_edge, 2);
     rb_define_singleton_method(edges, "root_edge", s_root_edge, 2);
     rb_define_singleton_method(edges, "finalizers", s_finalizers, 1);
