@@ -33,7 +33,7 @@ upstream_versions() {
 upstream_version() {
     local versions wanted=${RUBY_RELEASE:-}
     versions=$(upstream_versions "$1") || exit
-    [ "$1" != jemalloc ] && [ -n "$wanted" ] || wanted=${versions%%$'\n'*}
+    [[ $1 == [0-9]* ]] && [ -n "$wanted" ] || wanted=${versions%%$'\n'*}
     grep -xF -- "$wanted" <<<"$versions" ||
         die "no sha256 of Ruby $wanted is in upstream/$1, which pins $(xargs <<<"$versions"): add its lines there"
 }

@@ -1,0 +1,110 @@
+# shellcheck shell=bash
+# A release that is not pinned yet: found, tried, and taken or reported. On a toy queue. Part of test/fast/queue/run.
+
+: "${toy:?set by apply.sh}"
+
+# new_toy: a toy that is a clone of a repository, with a Makefile that builds and tests nothing, and a stand-in for gh.
+new_toy() {
+    make_toy "$toy"
+    printf '.PHONY: build test\nbuild test:\n\t@echo making $@ of $(RUBY_VERSION); [ "$@" != "$(FAILS)" ]\n' >"$toy/Makefile"
+    printf '#!/bin/sh\nprintf "%%s\\n" "$*" >>%s/gh.log\ncase "$*" in *--body-file*) cat >>%s/gh.log ;; esac\n' "$toy" "$toy" >"$toy/gh"
+    chmod +x "$toy/gh"
+    git init -q --bare "$toy/origin.git"
+    printf '%s\n' origin.git gh gh.log build distfiles toy-1 'ruby-*' new >"$toy/.gitignore"
+    git -C "$toy" init -q -b main
+    git -C "$toy" add -A
+    git -C "$toy" -c user.name=a -c user.email=a@localhost commit -qm toy
+    git -C "$toy" remote add origin "$toy/origin.git"
+}
+
+# new_release NUMBER SED-SCRIPT: the archive of a release, with an edited gc.c; prints its path.
+new_release() {
+    local root=$toy/ruby-$1
+    cp -r "$toy/toy-1" "$root"
+    sed -i "$2" "$root/gc.c"
+    mkdir -p "$root/include/ruby"
+    printf '#define RUBY_API_VERSION_MAJOR 3\n#define RUBY_API_VERSION_MINOR 4\n' >"$root/include/ruby/version.h"
+    echo "#define RUBY_VERSION_TEENY ${1##*.}" >"$root/version.h"
+    mkdir -p "$toy/new"
+    tar -C "$toy" -czf "$toy/new/ruby-$1.tar.gz" "ruby-$1"
+    echo "$toy/new/ruby-$1.tar.gz"
+}
+
+# new_ruby STATUS ARGUMENT…
+new_ruby() {
+    local wanted=$1 status=0
+    shift
+    said=$("$toy/tool/new-ruby" "$@" 2>&1) || status=$?
+    echo "$said"
+    [ "$status" -eq "$wanted" ]
+}
+pinned() { grep -qx "version $1" "$toy/upstream/3.4"; }
+
+passes_and_is_pinned() {
+    new_toy
+    new_ruby 0 3.4.7 "$(new_release 3.4.7 '1i one more line')" && pinned 3.4.7 && grep -q "'test' succeeded" <<<"$said" &&
+        grep -q "^tarball ruby-3.4.7.tar.gz $(toy_sha "$toy/new/ruby-3.4.7.tar.gz") https://" "$toy/upstream/3.4"
+}
+conflict_is_named() {
+    new_toy
+    new_ruby 3 3.4.7 "$(new_release 3.4.7 's/^19$/nineteen/')" && ! pinned 3.4.7 &&
+        grep -q 'gc-hook.patch does not apply exactly to Ruby 3.4.7 (hunk 1 of gc.c)' <<<"$said"
+}
+failing_step_has_a_status() { new_toy && FAILS=test new_ruby 5 3.4.7 "$(new_release 3.4.7 '')" && FAILS=build new_ruby 4 3.4.7 "$toy/new/ruby-3.4.7.tar.gz"; }
+wrong_arguments_are_refused() {
+    new_toy
+    new_ruby 2 3.4.8 "$(new_release 3.4.7 '')" && [[ $said == *'is of Ruby 3.4.7, not of 3.4.8' ]] &&
+        new_ruby 2 3.9.1 "$toy/new/ruby-3.4.7.tar.gz" && new_ruby 2 3.4.7 "$toy/no-such-file" && new_ruby 2 three "$toy/new/ruby-3.4.7.tar.gz"
+}
+
+# The newest release of the series and the newest tag of the library, and nothing else.
+new_versions_are_found() {
+    new_toy
+    printf '%s\n' 'name url sha1' 'ruby-3.4.7 https://example.org/ruby-3.4.7.tar.gz x' 'ruby-3.4.10 https://example.org/ruby-3.4.10.tar.gz x' \
+        'ruby-3.4.10 https://example.org/ruby-3.4.10.zip x' 'ruby-3.5.0-preview1 https://example.org/ruby-3.5.0-preview1.tar.gz x' >"$toy/new-index"
+    git init -q "$toy/new/thing"
+    git -C "$toy/new/thing" -c user.name=a -c user.email=a@localhost commit -q --allow-empty -m thing
+    for tag in v1.2.3 v1.2.11 v2.0 v1.3.0-rc1; do git -C "$toy/new/thing" tag $tag; done
+    printf 'version 1.2.9\nsource %s v1.\n' "$toy/new/thing" >"$toy/upstream/thing"
+    export RUBY_INDEX=file://$toy/new-index
+    local found json
+    found=$("$toy/tool/new-versions") && json=$("$toy/tool/new-versions" --json) || return
+    echo "$found" "$json"
+    [ "$found" = "3.4 3.4.10 https://example.org/ruby-3.4.10.tar.gz"$'\n'"thing 1.2.11 $toy/new/thing" ] &&
+        jq_free "$json" && printf 'version 3.4.10\n' >>"$toy/upstream/3.4" && printf 'version 1.2.11\nsource %s v1.\n' "$toy/new/thing" >"$toy/upstream/thing" &&
+        [ "$("$toy/tool/new-versions" --json)" = '[]' ]
+}
+jq_free() { perl -MJSON::PP -e 'exit(@{decode_json(shift)} == 2 ? 0 : 1)' "$1"; }
+
+# take NAME VERSION FILE, with the stand-in for gh.
+take() { GH=$toy/gh "$toy/tool/take-version" "$1" "$2" "file://$3" && cat "$toy/gh.log"; }
+passing_release_is_proposed() {
+    new_toy
+    take 3.4 3.4.7 "$(new_release 3.4.7 '')" && grep -q '^pr create --head ruby-3.4.7 --title Ruby 3.4.7' "$toy/gh.log" &&
+        git -C "$toy/origin.git" show ruby-3.4.7:upstream/3.4 | grep -qx 'version 3.4.7' && [ -z "$(git -C "$toy" status --porcelain)" ]
+}
+conflict_is_reported() {
+    new_toy
+    take 3.4 3.4.7 "$(new_release 3.4.7 's/^19$/nineteen/')" &&
+        grep -q "^issue create --title Ruby 3.4.7: 'apply' failed" "$toy/gh.log" && grep -q '^apply: .*hunk 1 of gc.c' "$toy/gh.log" && ! grep -q '^pr ' "$toy/gh.log"
+}
+library_is_reported() { new_toy && printf 'version 1.2.9\n' >"$toy/upstream/thing" && take thing 1.2.11 "$toy/x" && grep -q '^issue create --title thing 1.2.11 is released' "$toy/gh.log"; }
+
+# Each suite of an hour or two is in one part, and none is longer than the time allows.
+suites_are_divided() {
+    local parts part all=
+    parts=$("$TOP/tool/suites" --parts 5h)
+    [[ $parts =~ ^\[[1-9][0-9,]*\]$ ]] || return
+    for part in $(tr -d '[]' <<<"${parts//,/ }"); do all+=$("$TOP/tool/suites" --part "$part" 5h)$'\n'; done
+    diff <(sed '/^$/d' <<<"$all" | sort) <(cd "$TOP" && grep -H '^# Seconds:' test/*/*/run | sed 's/:# Seconds://' | awk '$2 <= 9000 { print $1 }' | sort)
+}
+
+check 'a new release that passes is pinned' passes_and_is_pinned
+check 'of one with a conflict the patch and the hunk are named, and it is not pinned' conflict_is_named
+check 'a build or test that fails has a status of its own' failing_step_has_a_status
+check 'a tarball of another release, an unknown series and a missing file are refused' wrong_arguments_are_refused
+check 'releases of Ruby and of libraries that are not pinned yet are found' new_versions_are_found
+check 'a release that passes becomes a pull request' passing_release_is_proposed
+check 'a conflict becomes an issue that names the patch and the hunk' conflict_is_reported
+check 'a release of a library becomes an issue' library_is_reported
+check 'each suite is in one part of the night' suites_are_divided
