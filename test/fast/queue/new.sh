@@ -6,6 +6,7 @@
 # new_toy: a toy that is a clone of a repository, with a Makefile that builds and tests nothing, and a stand-in for gh.
 new_toy() {
     make_toy "$toy"
+    # shellcheck disable=SC2016 # make's own
     printf '.PHONY: build test\nbuild test:\n\t@echo making $@ of $(RUBY_VERSION); [ "$@" != "$(FAILS)" ]\n' >"$toy/Makefile"
     printf '#!/bin/sh\nprintf "%%s\\n" "$*" >>%s/gh.log\ncase "$*" in *--body-file*) cat >>%s/gh.log ;; esac\n' "$toy" "$toy" >"$toy/gh"
     chmod +x "$toy/gh"
@@ -50,7 +51,7 @@ conflict_is_named() {
     new_ruby 3 3.4.7 "$(new_release 3.4.7 's/^19$/nineteen/')" && ! pinned 3.4.7 &&
         grep -q 'gc-hook.patch does not apply exactly to Ruby 3.4.7 (hunk 1 of gc.c)' <<<"$said"
 }
-failing_step_has_a_status() { new_toy && FAILS=test new_ruby 5 3.4.7 "$(new_release 3.4.7 '')" && FAILS=build new_ruby 4 3.4.7 "$toy/new/ruby-3.4.7.tar.gz"; }
+failing_step_has_a_status() { new_toy && FAILS='test' new_ruby 5 3.4.7 "$(new_release 3.4.7 '')" && FAILS='build' new_ruby 4 3.4.7 "$toy/new/ruby-3.4.7.tar.gz"; }
 wrong_arguments_are_refused() {
     new_toy
     new_ruby 2 3.4.8 "$(new_release 3.4.7 '')" && [[ $said == *'is of Ruby 3.4.7, not of 3.4.8' ]] &&
