@@ -103,7 +103,7 @@ rb_heap_sampler_vm_ends(void)
  * Allocated is what jemalloc's thread.allocated grew by in each compilation; held is what YJIT says. */
 
 /* yjit/src/stats.rs; absent where YJIT is not built. */
-extern size_t rb_yjit_alloc_size(void) __attribute__((weak));
+extern size_t rb_heap_sampler_yjit_size(void) __attribute__((weak));
 
 static bool compiler_is_hidden = true;  /* jemalloc draws nothing in it */
 
@@ -123,7 +123,7 @@ static struct {
 static uint64_t
 compiler_holds(void)
 {
-    return rb_yjit_alloc_size ? rb_yjit_alloc_size() : 0;
+    return rb_heap_sampler_yjit_size ? rb_heap_sampler_yjit_size() : 0;
 }
 
 /* false: jemalloc has no such setting. */
