@@ -36,7 +36,7 @@ class CompatibleTest < Test
     end
   end
 
-  test "version, platform, ABI and instructions are those of unpatched Ruby", missing: MISSING do
+  test "version, platform, ABI and instructions are as in unpatched Ruby", missing: MISSING do
     stock, ours = both { |ruby| JSON.parse(assert_success(ruby, "-e", IDENTITY)) }
     note ours.first(8).join(" ")
     assert_equal stock, ours
