@@ -3,9 +3,9 @@
 /*
  * Which library, or the executable, an address lies in.
  *
- * glibc 2.35 and later have _dl_find_object, which takes no lock.  It is looked up at run time: a Ruby that was built
- * there also starts with an older glibc.  Without it, as with musl, dl_iterate_phdr(3) fills a table of our own.  That
- * takes the loader's lock, so only rb_hs_libraries_refresh does it.
+ * glibc 2.35 and later have _dl_find_object, which takes no lock.  It is looked up at run time, so that the sampler needs
+ * no symbol of that glibc.  Without it, as with musl, dl_iterate_phdr(3) fills a table of our own.  That takes the loader's
+ * lock, so only rb_hs_libraries_refresh does it.
  *
  * *The table* is read without a lock.  A new library is complete before the count covers it.  An unloaded library has end
  * 0, and only the same library at the same place uses its entry again.  So a fork at any moment leaves a whole table.
@@ -26,7 +26,7 @@ struct hs_library {
 /* false: none, or it is not known. [malloc] */
 bool rb_hs_library_of(uintptr_t address, struct hs_library *library);
 
-/* Looks which libraries there are; returns how often one was loaded or unloaded so far. The first call is made while the
+/* Finds the libraries that are loaded; returns how often one was loaded or unloaded so far. The first call is made while the
  * process has one thread. [any], but with no lock of ours held. */
 unsigned long long rb_hs_libraries_refresh(void) __attribute__((visibility("default")));        /* for a test's extension */
 

@@ -1,6 +1,6 @@
 # A wiki renders its pages and notes the links of each page under the page to which they lead. A note is the MatchData
-# of the link, which retains the text of the whole page. Each rendering adds its notes, and those of the last
-# rendering are not removed.
+# of the link, which retains the text of the whole page. Each rendering adds its notes. The notes of
+# the last rendering are not removed.
 #
 # kind: leak
 # keeper: @backlinks, WIKI, Wiki
