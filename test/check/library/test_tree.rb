@@ -269,10 +269,13 @@ class TreeTest < Test
     end
     profile = Profile.new(meta: Build.new.meta, texts: texts, stacks: stacks, rows: rows)
     Tree::DIRECTIONS.each_key do |direction|
-      start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-      assert_equal(count, profile.tree(direction: direction).root.samples)
-      took = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - start
-      assert(took < 50e-6 * count, "#{direction} took #{took} s")     # 4 and 10 µs on a quiet machine
+      # The fastest of three: other programs on the machine can make one of them five times as slow.
+      took = Array.new(3) do
+        start = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+        assert_equal(count, profile.tree(direction: direction).root.samples)
+        Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - start
+      end
+      assert(took.min < 50e-6 * count, "#{direction} took #{took} s")     # 4 and 10 µs on a quiet machine
     end
   end
 end

@@ -6,6 +6,7 @@
 # Usage: main.rb [NAME…]     of test_heap_sampler_NAME.rb; `sampler` is test_heap_sampler.rb
 #
 # Environment: JOBS     so many files at the same time (4)
+#              AGAIN    descriptions of tests, one a line: only the files of these run
 #              SECONDS  tests that take as long are named, with their time (10)
 #              RUBY_THREAD_TIMESLICE  milliseconds; MRI's 100 make tests with busy threads wait, and change threads seldom (10)
 
@@ -22,6 +23,8 @@ files = Dir.glob('{ruby,-ext-,objspace}/**/test_heap_sampler*.rb', base: "#{over
 short = ->(file) { File.basename(file, '.rb')[/\Atest_heap_sampler_?(.*)/, 1].then { |name| name.empty? ? 'sampler' : name } }
 there = files.map(&short)
 files.select! { |file| ARGV.include?(short.call(file)) } unless ARGV.empty?
+again = ENV.fetch('AGAIN', '').lines.map { |line| line[/\A\w+/] }
+files.select! { |file| again.include?(File.basename(file, '.rb').delete_prefix('test_')) } unless again.empty?
 
 report = lambda do |name, test, outcome|
   case outcome.status
