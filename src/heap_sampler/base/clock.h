@@ -18,6 +18,8 @@ hs_clock_ns(clockid_t clock)
 #define rb_hs_steady_ns() hs_clock_ns(CLOCK_MONOTONIC)
 /* Nanoseconds of CPU time that the process has used: a system call. */
 #define rb_hs_cpu_ns() hs_clock_ns(CLOCK_PROCESS_CPUTIME_ID)
+/* Nanoseconds of CPU time that this thread has used: a system call. Another program's turn does not count. */
+#define rb_hs_thread_cpu_ns() hs_clock_ns(CLOCK_THREAD_CPUTIME_ID)
 /* Seconds of a clock that never goes back: no system call, and right to some milliseconds. */
 #define rb_hs_coarse_seconds() ((int64_t)(hs_clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000000))
 

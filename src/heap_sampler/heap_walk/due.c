@@ -3,8 +3,9 @@
  *
  * The share would often pay for a walk that shows nothing new, and then not for the walk that would.  So:
  *
- *   the first           as soon as the share pays for it within a minute: at once below 10 million slots (1%).  It
- *                       has the entries that containers had at first
+ *   the first           when half of its price is paid for: with a share of 1% after 15 s at a million slots.  It has the
+ *                       entries that containers had at first.  An early walk of a large heap sees nothing of a leak yet,
+ *                       and there is none after it for minutes
  *   growth at one look  more is live than at the last walk, by a 32nd and 16 MiB (malloc's limit: what young objects
  *                       add before a GC).  Large heaps grow without a major GC for minutes, so this needs none
  *   growth by majors    rb_hs_majors_rise_p: finds a slow leak in a small heap, and a leak after a peak
@@ -25,8 +26,7 @@
 
 #include <string.h>
 
-enum { SOON_S = 60,             /* a first walk is cheap if the share pays for it within this time */
-       START_S = 60,            /* while a young process fills its heap, a walk would cost a share that a later one needs */
+enum { START_S = 60,            /* while a young process fills its heap, a walk would cost a share that a later one needs */
        PARTS = 32,              /* memory has grown if it is larger by this part, */
        SLACK = 16 << 20,        /* and by what malloc(3) gives to young objects before a GC */
        LIMIT_PERCENT = 40 };    /* of the memory limit: from half of it on a walk has no room for its copy */
@@ -63,13 +63,13 @@ larger_p(uint64_t before, uint64_t now)
     return now > before + before / PARTS + SLACK;
 }
 
-static bool
-young_p(void)
+static uint64_t
+age_ns(void)
 {
     rb_hs_lock();
-    bool young = rb_hs_forced().of_ns < START_S * (1000 * HS_MS_NS);
+    uint64_t age = rb_hs_forced().of_ns;
     rb_hs_unlock();
-    return young;
+    return age;
 }
 
 bool
@@ -77,12 +77,12 @@ rb_hs_walk_due_p(bool for_files, uint32_t ppm, bool short_of_memory)
 {
     struct need *need = &needs[for_files];
     uint64_t bytes = bytes_in_use();
-    bool starts = !need->walk_ns && larger_p(need->looked, bytes) && young_p();
+    bool starts = !need->walk_ns && larger_p(need->looked, bytes) && age_ns() < START_S * (1000 * HS_MS_NS);
     need->looked = bytes;
     if (starts || !need->bytes) need->bytes = bytes;
     if (rb_hs_forced_wait(ppm)) return false;
     if (!starts) {
-        if (!need->walk_ns && rb_hs_forced_walk_wait(ppm) <= SOON_S * (1000 * HS_MS_NS)) return true;
+        if (!need->walk_ns && rb_hs_forced_walk_wait(ppm) <= age_ns()) return true;
         if (larger_p(need->bytes, bytes) || rb_hs_memory_rises_p(need->walk_ns)) return true;
     }
     return !need->near_limit && (short_of_memory || near_limit_p());

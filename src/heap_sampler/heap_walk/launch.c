@@ -168,10 +168,10 @@ rb_hs_retainers_fork(struct hs_walk_child *child, const struct hs_wanted *wanted
     if (!child->found) return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    uint64_t began = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t began = rb_hs_thread_cpu_ns();
     pid_t pid = clone_with_malloc();
     if (pid == 0) rb_hs_child_run(child, parent);
-    if (child->pages >= MEASURED_PAGES) stop_ns_per_page = (stop_ns_per_page + (hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began) * 2 / child->pages) / 2;
+    if (child->pages >= MEASURED_PAGES) stop_ns_per_page = (stop_ns_per_page + (rb_hs_thread_cpu_ns() - began) * 2 / child->pages) / 2;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     child->pid = pid > 0 ? pid : 0;
     child->into->hold_up_ns = rb_hs_steady_ns() - child->begun_ns;

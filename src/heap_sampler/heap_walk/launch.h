@@ -90,7 +90,7 @@ void rb_hs_retainers_after_fork(void);
 /*
  * due.c: when a walk begins by itself.  In a process whose memory does not grow there is the first one, and no other.
  *
- *     the first   as soon as the share pays for it within a minute; while a process of less than a minute fills its heap, it waits
+ *     the first   when half of its price is paid for; while a process of less than a minute fills its heap, it waits
  *     growth      more is live than at the last walk, or the major GCs since then left more alive than those before
  *     short       two fifths of the memory limit are used: once
  *

@@ -114,8 +114,8 @@ rb_heap_sampler_on_sweep_end(void)
     HS_CONTRACT(free);
     sweeping = false;
     if (rb_hs_steady_ns() < malloc_due_ns) return;
-    uint64_t began = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID), bytes = rb_hs_malloc_allocated();
-    malloc_due_ns = rb_hs_steady_ns() + (hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began) * MALLOC_EVERY;
+    uint64_t began = rb_hs_thread_cpu_ns(), bytes = rb_hs_malloc_allocated();
+    malloc_due_ns = rb_hs_steady_ns() + (rb_hs_thread_cpu_ns() - began) * MALLOC_EVERY;
     rb_hs_lock();
     majors.list[majors.count - 1].malloc = bytes;
     rb_hs_unlock();

@@ -222,6 +222,6 @@ rb_hs_automatic_at_mark(uint64_t began)
     HS_CONTRACT(write);
     if (!wanted_p()) return;
     mark_ns = rb_hs_steady_ns();
-    rb_hs_pace_work(&of_slots.pace, (double)(mark_ns - began));
+    rb_hs_pace_work(&of_slots.pace, (double)(rb_hs_thread_cpu_ns() - began));
     look(true);
 }

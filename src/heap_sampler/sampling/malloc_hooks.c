@@ -283,7 +283,7 @@ rb_hs_malloc_name_stacks(void)
     bool any = false, truncated;
     if (!opened || naming) return;
     naming = true;
-    uint64_t began = rb_hs_steady_ns();
+    uint64_t began = rb_hs_thread_cpu_ns();
     for (uint32_t depth; (depth = rb_hs_malloc_next_raw(frames, &truncated)); any = true) {
         rb_hs_make_room_for_stack(depth);
         uint32_t node = rb_hs_capture_resolve(frames, depth, truncated);
@@ -291,7 +291,7 @@ rb_hs_malloc_name_stacks(void)
     }
     if (any) rb_hs_join_blocks();
     rb_hs_fold_blocks(false);
-    if (any) rb_hs_malloc_automatic_work(rb_hs_steady_ns() - began);
+    if (any) rb_hs_malloc_automatic_work(rb_hs_thread_cpu_ns() - began);
     rb_hs_malloc_follow_pace();
     rb_hs_malloc_adjust_draws();        /* at the cap the interval was lengthened inside malloc, where mallctl must not be called */
     naming = false;

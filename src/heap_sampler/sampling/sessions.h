@@ -69,7 +69,7 @@ void rb_hs_automatic_list(void);
 /* Around each sample; `sessions`: those that keep it. [vm]; the second [write] */
 uint64_t rb_hs_automatic_sample_begins(void);
 void rb_hs_automatic_sample_ends(uint64_t began, hs_session_set sessions);
-/* At the end of marking; removing records of freed objects began at this moment. [gc] [write] */
+/* At the end of marking; removing records of freed objects began at this CPU time of the thread. [gc] [write] */
 void rb_hs_automatic_at_mark(uint64_t began);
 
 /* The same for samples of malloc. [gvl] */
@@ -77,7 +77,7 @@ void rb_hs_malloc_automatic(bool on);
 bool rb_hs_malloc_automatic_p(void);         /* [malloc] */
 /* Have so many samples been taken that it should be asked? [malloc] */
 bool rb_hs_malloc_automatic_due(uint64_t samples);
-/* Naming took so long. [vm] */
+/* Naming took so much CPU time, ns. [vm] */
 void rb_hs_malloc_automatic_work(uint64_t ns);
 /* Take the interval that the budget pays for now. [vm] [free] */
 void rb_hs_malloc_follow_pace(void);

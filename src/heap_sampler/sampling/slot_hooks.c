@@ -162,7 +162,7 @@ rb_heap_sampler_on_mark_end(bool full_mark)
     rb_hs_malloc_name_stacks();
     rb_hs_lock();
     rb_hs_gc_mark_ended(full_mark);
-    uint64_t began = rb_hs_steady_ns();
+    uint64_t began = rb_hs_thread_cpu_ns();
     rb_hs_slot_store.each(keep_if_live, &gc_count);
     rb_hs_occupancy_look(false, full_mark);
     if (rb_hs_codes_sweep(full_mark)) rb_hs_malloc_forget_addresses();

@@ -48,7 +48,7 @@ rb_hs_answer_memory(struct hs_buffer *out)
     for (uint32_t i = 0; i < meta.heaps; i++) meta.heap[i].use.known = false;   /* profiles alone have it */
     rb_hs_census_take(&meta.census, true);
     rb_hs_account_take(&meta.account, NULL, &meta.census, false);
-    sampler.thread_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    sampler.thread_ns = rb_hs_thread_cpu_ns();
     rb_hs_encode_memory(&meta, &sampler, out);
     rb_hs_census_free(&meta.census);
 }

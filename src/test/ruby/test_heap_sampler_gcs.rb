@@ -210,6 +210,18 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     RUBY
   end
 
+  # An early one would see nothing of a leak, and a second one would not be paid for. 700,000 slots are guessed to take 0.2 s:
+  # half of that is 1% of 10 s.
+  def test_the_first_walk_of_a_large_heap_waits_until_half_of_its_price_is_paid
+    assert_with_profiles(<<~'RUBY', settings: "diagnose=1%")
+      began = Time.now
+      $kept = Array.new(700_000) { Object.new }
+      $enough = ->(infos) { infos.any? { |info| info.walk && !info.walk.refused } }
+      work_until { "garbage " * 20 }
+      assert_operator infos.find(&:walk).taken - began, :>=, 9
+    RUBY
+  end
+
   # The share would pay for a walk before each profile.
   def test_a_process_that_does_not_grow_gets_no_further_walk
     assert_walks(<<~'RUBY')
