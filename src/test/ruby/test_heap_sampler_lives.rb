@@ -52,7 +52,7 @@ class TestHeapSamplerLives < Test::Unit::TestCase
       allocated = profile.raw[:rows].sum { |row| row[C[:malloc]] ? 0 : row[C[:alloc_samples]] }
       assert_in_delta taken, allocated, 1_000
       assert_equal 0, GC::SampleProfile.stat[:dropped_samples]
-      assert_operator GC::SampleProfile.stat[:failed_allocations], :<=, failures
+      assert_operator GC::SampleProfile.stat[:failed_allocations], :<=, failures, GC::SampleProfile.stat.inspect
       assert_operator GC::SampleProfile.stat[:bytes_peak], :<=, 64 << 20
     end
   RUBY
