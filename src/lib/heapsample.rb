@@ -78,6 +78,9 @@ module HeapSample
   autoload :PprofWriter, "#{here}/pprof/writer"
   autoload :Protobuf, "#{here}/pprof/protobuf"
 
+  # Heap dumps of ObjectSpace.dump_all.
+  autoload :Dump, "#{here}/dump/dump"
+
   # Files: recognised where they are no profile, written whole or not at all, in this and in other formats.
   autoload :AtomicFile, "#{here}/files/atomic_file"
   autoload :FileKind, "#{here}/files/file_kind"

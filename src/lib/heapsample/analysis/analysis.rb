@@ -42,7 +42,7 @@ module HeapSample
     def deconstruct_keys(_) = to_h
 
     # The Layout of a text, and of the names in #to_h.
-    def layout(**look) = Layout.new(root: Dir.pwd, directory: directory, **look) # :nodoc:
+    def layout(**look) = Layout.new(root: Dir.pwd, directory: directory, counted: counted?, **look) # :nodoc:
 
     # A group's key as data: what it is called, and the place if it is one.
     def self.key(key, layout = Layout.new(root: Dir.pwd)) # :nodoc:
@@ -64,6 +64,9 @@ module HeapSample
     end
 
     private
+
+    # Is it of heap dumps?
+    def counted? = (@profile || @growth&.later || @profiles&.last).then { |profile| profile.is_a?(Profile) && profile.info.dump? }
 
     # The working directory of the sampled process; nil if it is not known, or if there are several processes.
     def directory = (@profile.is_a?(Profile) ? @profile.info : @series.is_a?(Series) ? @series.infos.last : nil)&.directory

@@ -90,6 +90,9 @@ module HeapSample
       @generations.each(&block)
     end
 
+    # Are generations numbered by the GC of the allocation, one by one, as in heap dumps?
+    def by_gc? = profile.info.dump?
+
     # The GCs that half of the bytes have survived, or more; nil if none has an age.
     def median
       older = 0.0
@@ -106,7 +109,7 @@ module HeapSample
         gc_count: @gc_count, by: @by, filter: @profile.filtered&.names, age: @age && Filter.new(age: @age).names[:age],
         total: total.to_h, median_age_gcs: median, without_age: ageless.to_h, young: young.to_h,
         generations: map do |generation|
-          {age_gcs: [generation.ages.begin, generation.ages.end], **generation.estimate.to_h, share: generation.share,
+          {generation: (@gc_count - generation.ages.begin if by_gc?), age_gcs: [generation.ages.begin, generation.ages.end], **generation.estimate.to_h, share: generation.share,
            bytes_per_gc: generation.bytes_per_gc, bytes_per_gc_interval: generation.bytes_per_gc_interval,
            rows: generation.top(by: @by, top: @top).to_h(stacks: stacks)[:rows]}
         end
@@ -145,7 +148,7 @@ module HeapSample
         ages[[@gc_count - allocation_gc, 0].max] << row
       end
       @by_age = ages.transform_values { |rows| rows.sum(0.0) { |row| row[Columns::INUSE_SPACE] } }
-      parts = Generations.ranges(ages.keys).map do |range|
+      parts = (by_gc? ? ages.keys.sort.map { |age| age..age } : Generations.ranges(ages.keys)).map do |range|
         [range, @profile.with(ages.select { |age, _| range.cover?(age) }.values.flatten(1))]
       end
       @total = parts.inject(Estimate.new) { |sum, (_, part)| sum.add(part.groups(:class).total.inuse) }

@@ -35,21 +35,25 @@ module HeapSample
 
     def title
       of = " (age #{@generations.age})" if @generations.age
-      gc = " (this is GC #{@layout.count(@generations.gc_count)})" if @generations.gc_count
+      gc = " (#{@generations.by_gc? ? "the last is" : "this is GC"} #{@layout.count(@generations.gc_count)})" if @generations.gc_count
+      return "Objects by generation, the GC count at their allocation#{of}#{gc}: #{@layout.amount(@generations.total)}" if @generations.by_gc?
+
       "Live memory#{of} by age, in GCs#{gc}: #{@layout.amount(@generations.total)}"
     end
 
     def columns
-      [["age", :right], ["bytes", :right], ["95% interval", :right, 8], ["objects", :right, 2], ["samples", :right, 3],
+      [[@generations.by_gc? ? "generation" : "age", :right], ["bytes", :right], ["95% interval", :right, 8], ["objects", :right, 2], ["samples", :right, 3],
        ["share", :right, 6], *([["per GC", :right, 5]] if wide?), ["", :left, 4], ["the largest, by #{@generations.by}", :left]]
     end
 
     def cells(generation)
       estimate = generation.estimate
-      ["#{Layout::WEAK_MARK if estimate.weak?}#{generation}", @layout.size(estimate),
+      ["#{Layout::WEAK_MARK if estimate.weak?}#{name(generation)}", @layout.size(estimate),
        estimate.zero? ? Layout::NOTHING : @layout.interval(estimate), @layout.count(estimate.objects), @layout.count(estimate.samples),
        @layout.share(estimate.space, @generations.total.space), *(@layout.bytes(generation.bytes_per_gc) if wide?), bar(generation)]
     end
+
+    def name(generation) = @generations.by_gc? ? @layout.count(@generations.gc_count - generation.ages.begin) : generation.to_s
 
     # Is there a range of more than one age?
     def wide? = @generations.any? { |generation| generation.gcs > 1 }
@@ -69,7 +73,7 @@ module HeapSample
 
       listed = @generations.select { |generation| generation.share.to_f >= LISTED_SHARE }.max_by(LISTED) { |generation| generation.estimate.space }
       listed.map do |generation|
-        [*@layout.title("Age #{generation}: #{@layout.amount(generation.estimate)}"), *top_of(generation, @generations.top).table]
+        [*@layout.title("#{@generations.by_gc? ? "Generation" : "Age"} #{name(generation)}: #{@layout.amount(generation.estimate)}"), *top_of(generation, @generations.top).table]
       end
     end
 
@@ -81,12 +85,13 @@ module HeapSample
       young, ageless = @generations.young, @generations.ageless
       lines = []
       lines << "Young (allocated since the last GC, in no generation): #{@layout.amount(young)}" unless young.zero?
-      lines << "The age of #{@layout.amount(ageless)} is not known: #{why}" unless ageless.zero?
+      lines << "The #{@generations.by_gc? ? "generation" : "age"} of #{@layout.amount(ageless)} is not known: #{why}" unless ageless.zero?
       lines << "No live memory has a known age." if none?
       lines.flat_map { |line| @layout.sentence(line) }
     end
 
     def why
+      return "their allocation was not traced (ObjectSpace.trace_object_allocations_start)." if @generations.by_gc?
       return "this profile does not record when memory was allocated." unless @generations.gc_count
 
       "a profile of format #{@generations.profile.info.format || "2"} does not record when malloc blocks were allocated."

@@ -47,12 +47,16 @@ module HeapSample
     # Has it a table of malloc by function?
     def functions? = profile.malloc? && kind != :slots && by != :function
 
+    # Are there strings with the same contents, as far as a heap dump shows?
+    def duplicates? = !profile.dump.nil? && profile.filtered.nil? && kind != :malloc
+
     # JSON-ready: numbers not rounded, intervals as [low, high].  With +stacks+, rows have their stacks.
     def to_h(stacks: false)
       {
         header: profile.info.to_h, filter: profile.filtered&.names, top: top.to_h(stacks: stacks),
         classes: (by_class.to_h(stacks: stacks) if classes?), malloc_functions: (malloc_functions.to_h(layout) if functions?),
-        young: total.young.to_h, before_start_bytes: before_start_bytes, churn: churn.to_h(stacks: stacks), stuck: (stuck.map(&:to_h) if profile.holders), **account_to_h
+        young: total.young.to_h, before_start_bytes: before_start_bytes, churn: churn.to_h(stacks: stacks), stuck: (stuck.map(&:to_h) if profile.holders),
+        duplicates: (profile.dump.duplicates.first(rows).map(&:to_h) if duplicates?), **account_to_h
       }.compact
     end
 

@@ -13,7 +13,7 @@ module HeapSample
     end
 
     def to_s
-      @layout.text([head, lines, class_table, functions, remainder, churn, heap_pages, account, alive, stuck, conclusion])
+      @layout.text([head, lines, class_table, functions, remainder, duplicates, churn, heap_pages, account, alive, stuck, conclusion])
     end
 
     # The main table, title first; at most +count+ rows of it.
@@ -39,9 +39,12 @@ module HeapSample
       ChurnText.new(@report.churn, @layout).section([Report::CHURN, @report.rows].min)
     end
 
+    # Strings of a heap dump that have the same contents.
+    def duplicates = @report.duplicates? ? Dump::DuplicatesText.new(@report.profile, @report.profile.dump, @layout).lines : []
+
     # What the tables leave out.
     def remainder
-      return [] if @report.kind == :malloc
+      return [] if @report.kind == :malloc || @info.dump?
 
       lines = []
       if @report.part == :inuse

@@ -78,6 +78,7 @@ module HeapSample
     def walk
       walk = @why.profile.info.walk or return
       return unless walk.objects && walk.seconds
+      return @layout.sentence("The references of #{@layout.count(walk.objects)} objects were followed in #{@layout.time(walk.seconds)}.") if @layout.counted?
 
       held_up = "; the program paused for #{@layout.time(walk.hold_up)}" if walk.hold_up
       @layout.sentence("The heap walk visited #{@layout.count(walk.objects)} objects in #{@layout.time(walk.seconds)}#{held_up}.")
@@ -118,7 +119,8 @@ module HeapSample
 
     # The widest that leave room for names.
     def columns
-      @columns ||= COLUMNS.size.downto(1).map { |count| COLUMNS.first(count) }.find { |names| @layout.width - names.sum { |name| widths.fetch(name) + 2 } >= ROOM } || COLUMNS.first(1)
+      most = @layout.counted? ? 2 : COLUMNS.size
+      @columns ||= most.downto(1).map { |count| COLUMNS.first(count) }.find { |names| @layout.width - names.sum { |name| widths.fetch(name) + 2 } >= ROOM } || COLUMNS.first(1)
     end
 
     def widths

@@ -9,7 +9,7 @@ module HeapSample
     # Beginning => noun and advice, the first that fits.  Whitespace may come before text.
     KINDS = {
       /\A\s*\{\s*"(?:\$schema"\s*:\s*"https:\/\/www\.speedscope|version"\s*:\s*"[\d.]+",\s*"\$schema)/n => "a speedscope file; open it at speedscope.app, or give the .pb.gz that it was made from",
-      /\A\{\s*"(?:address"\s*:\s*"0x|type"\s*:\s*"(?:ROOT|SHAPE)")/n => "a heap dump of ObjectSpace.dump_all; read it with heapy, or take a profile with GC.sample_profile",
+      /\A\{\s*"(?:address"\s*:\s*"0x|type"\s*:\s*"(?:ROOT|SHAPE)")/n => "a heap dump of ObjectSpace.dump_all; open it with heapsample top, why, diff or page",
       /\A\{\s*"snapshot"\s*:/n => "a heap snapshot of V8; open it in Chrome's developer tools",
       /\A\{\s*"meta"\s*:.*"preprocessedProfileVersion"/mn => "a profile for Firefox's profiler; open it at profiler.firefox.com",
       /\A\s*(?:\{\s*["}]|\[\s*[\[{"\]\d])/n => "JSON, perhaps of speedscope or another profiler; give a .pb.gz or .pb file",

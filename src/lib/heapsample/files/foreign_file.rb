@@ -16,6 +16,9 @@ module HeapSample
         @size = @left = file.size
       end
 
+      # When it was written last.
+      def time = @file.mtime
+
       # Could another user than root have written it?
       def foreign? = ![0, Process.euid].include?(@file.stat.uid)
 

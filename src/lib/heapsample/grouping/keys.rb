@@ -10,7 +10,8 @@ module HeapSample
     NO_FUNCTION = "(unknown)"
 
     # What the VM and the sampler allocate for themselves: no leak of the program.
-    MACHINERY = ["(GC)", "(YJIT)", "(heap sampler)"].freeze
+    # And what a heap dump does not know the line of.
+    MACHINERY = ["(GC)", "(YJIT)", "(heap sampler)", "(not traced)"].freeze
 
     # Is a group's key memory of the VM or of the sampler?
     def self.machinery?(key)

@@ -140,6 +140,8 @@ module HeapSample
       return SHARES.fetch(name) if share?
       return "#{RESIDENT_TITLE}#{MEMORY_TITLES.fetch(kind)}" if resident?
 
+      return "Objects in the dump" if part == :inuse && profile.info.dump?
+
       malloc = profile.malloc? && kind != :slots && part == :inuse
       "#{malloc ? MALLOC_TITLE : TITLES.fetch(part)}#{MEMORY_TITLES.fetch(kind)}"
     end

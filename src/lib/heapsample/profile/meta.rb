@@ -6,6 +6,8 @@ module HeapSample
   class Meta
     NS_PER_S = 1_000_000_000r
     MALLOC_STATES = %w[on standby off missing].freeze
+    # The #reason of a heap dump.
+    DUMP = "dump"
 
     # The Hash itself, as in the file.
     attr_reader :values
@@ -70,8 +72,10 @@ module HeapSample
     # When the process began, or was forked: a Time.  nil of merged profiles.
     def began = taken && forced && taken - forced.of
     # Why the profile was taken: "periodic" (every=), "exit", "at_rss", "agent" (the agent asked, and no client of it demanded
-    # a GC or a walk) or "asked".  nil where the file does not have it, and of merged profiles.
+    # a GC or a walk) "asked", or "dump".  nil where the file does not have it, and of merged profiles.
     def reason = text("reason")
+    # Is it of a heap dump?  Then everything is counted, and the time is the file's.
+    def dump? = reason == DUMP
     # How many objects the process had allocated when the profile was taken.  nil of merged profiles.
     def objects = number("objects")
     # The GCs and heap walks that were forced on the process: ForcedWork.  nil of merged profiles.

@@ -40,15 +40,18 @@ module HeapSample
     end
 
     # call-seq:
-    #   HeapSample::Profile.load(path, limit: 512 MiB) -> profile
-    #   HeapSample::Profile.load(io, name: "-", limit: 512 MiB) -> profile
+    #   HeapSample::Profile.load(path, limit: 512 MiB, references: false) -> profile
+    #   HeapSample::Profile.load(io, name: "-", limit: 512 MiB, references: false) -> profile
     #
-    # Reads a saved profile (.pb.gz or .pb).  Raises HeapSample::FormatError if
+    # Reads a saved profile (.pb.gz or .pb), or a heap dump of ObjectSpace.dump_all.  Raises HeapSample::FormatError if
     # it is damaged, cut, something else, or has more than +limit+ bytes when
     # unpacked; a SystemCallError if it cannot be read at all.  +name+ is what
-    # errors call it.
-    def self.load(source, limit: PprofReader::DECODED_MAX, name: source)
-      new(**PprofReader.read(source, limit: limit, name: name))
+    # errors call it.  A dump has no limit, and is read as far as it is whole; with +references+ #why shows what retains what.
+    def self.load(source, limit: PprofReader::DECODED_MAX, name: source, references: false)
+      return ForeignFile.open(source) { |file| load(file, limit: limit, name: name, references: references) } unless source.respond_to?(:read)
+
+      peek = Dump::Peek.new(source)
+      new(**(Dump.begins?(peek.beginning) ? Dump.read(peek, name: name, references: references) : PprofReader.read(peek, limit: limit, name: name)))
     end
 
     # A Ruby that is older than this library (the heapsample gem's) lacks the last columns.
@@ -57,8 +60,12 @@ module HeapSample
     end
     private_class_method :whole
 
-    def initialize(meta:, texts:, stacks:, rows:, filtered: nil, holders: nil)
+    # What a heap dump has beyond rows: HeapSample::Dump::Facts; nil of other profiles.
+    attr_reader :dump
+
+    def initialize(meta:, texts:, stacks:, rows:, filtered: nil, holders: nil, dump: nil)
       @holders = holders
+      @dump = dump
       @meta = meta
       @texts = texts
       @stacks = stacks
@@ -135,7 +142,7 @@ module HeapSample
       return self if filter.to_h.empty?
 
       rows = filter.rows(self)
-      Profile.new(meta: meta, texts: texts, stacks: stacks, rows: rows, filtered: filter, holders: holders&.of(rows))
+      Profile.new(meta: meta, texts: texts, stacks: stacks, rows: rows, filtered: filter, holders: holders&.of(rows), dump: dump)
     end
 
     # The same with other rows.

@@ -27,7 +27,7 @@ module HeapSample
 
       # Of so many bytes that await a major GC, of all; nil if there is nothing to report.
       def sentence(info, layout, awaiting, space, what = "the live memory")
-        return unless space > 0 && !info.merged?
+        return unless space > 0 && !info.merged? && !info.dump?
         return "No major GC has run in this process yet, so part of #{what} may be garbage." if info.gc_major == 0
         return unknown(info, layout, what) unless info.last_major_gc
         return unless awaiting > SHOWN * space

@@ -23,6 +23,7 @@ module HeapSample
 
     def process
       return merged if @info.merged?
+      return "Heap dump#{", written #{@info.taken.utc.strftime("%Y-%m-%d %H:%M:%S UTC")}" if @info.taken}. All figures are counted." if @info.dump?
 
       id = @info.process_id
       ["Heap sample#{" of process #{id}" if id}", @info.title, origin, @info.ruby].compact.join(", ")
@@ -42,6 +43,8 @@ module HeapSample
     end
 
     def sampling
+      return if @info.dump?
+
       taken, started = @info.taken, @info.started
       parts = []
       parts << "taken #{taken.utc.strftime("%Y-%m-%d %H:%M:%S UTC")}" if taken
@@ -79,7 +82,7 @@ module HeapSample
     end
 
     def collections
-      return if @info.gc_count.nil? || @info.merged?
+      return if @info.gc_count.nil? || @info.merged? || @info.dump?
 
       last = @info.last_major
       last = if last.nil? then "none yet"

@@ -39,6 +39,8 @@ module HeapSample
 
     # In a column that has nothing for a row.
     NOTHING = "-"
+    # Columns of estimates, which figures that are counted do not need.
+    ESTIMATED = ["95% interval", "samples"]
     # Before the rank of a row that has few samples.
     WEAK_MARK = "~"
 
@@ -51,7 +53,7 @@ module HeapSample
     # Paths below +root+ are given relative to it, and else those below +directory+, where a process ran.  With +stacks+ rows
     # are shown with their whole stacks, with +markdown+ all of a place is in a code span.  Raises ArgumentError unless +width+ is a positive Integer, +root+ a path or nil, and +style+ nil or what
     # answers STYLES.
-    def initialize(width: WIDTH, root: nil, style: nil, stacks: false, directory: nil, markdown: false)
+    def initialize(width: WIDTH, root: nil, style: nil, stacks: false, directory: nil, markdown: false, counted: false)
       Layout.check(width: width)
       raise ArgumentError, "root must be a path or nil, not #{root.inspect}" unless root.nil? || root.is_a?(String) || root.respond_to?(:to_path)
       unless style.nil? || STYLES.all? { |name| style.respond_to?(name) }
@@ -64,10 +66,14 @@ module HeapSample
       @style = style
       @stacks = stacks
       @markdown = markdown
+      @counted = counted
     end
 
     # The same for Markdown, where a name that is in no code span could be anything.
-    def markdown = Layout.new(width: width, root: @root, stacks: @stacks, directory: @directory, markdown: true)
+    def markdown = Layout.new(width: width, root: @root, stacks: @stacks, directory: @directory, markdown: true, counted: @counted)
+
+    # Are all figures counted, so that none has an interval?
+    def counted? = @counted
 
     # A name that is in a code span only in Markdown.
     def bare(name) = @markdown ? Printable.code(name) : Printable.text(name)
@@ -208,7 +214,7 @@ module HeapSample
     def amount(estimate)
       return "nothing sampled" if estimate.zero?
 
-      samples = ", #{count(estimate.samples)} samples" if estimate.samples > 0
+      samples = ", #{count(estimate.samples)} samples" if estimate.samples > 0 && estimate.samples != estimate.objects
       "#{size(estimate)} #{bracketed(estimate)}#{resident(estimate)} in #{count(estimate.objects)} objects#{samples}"
     end
 
@@ -303,6 +309,8 @@ module HeapSample
     # NOTHING for all rows does.  +styles+: for each row the style of its figures,
     # nil for none.  +below+: for each row what its second line has, a place or nothing.
     def table(columns, rows, styles = [], below = [])
+      return without_intervals.table(*estimates_removed(columns, rows), styles, below) if @counted
+
       kept, widths, room = fit(columns, rows)
       columns = columns.values_at(*kept)
       lines = rows.each_with_index.flat_map do |cells, index|
@@ -319,6 +327,13 @@ module HeapSample
     end
 
     private
+
+    def without_intervals = dup.tap { |layout| layout.instance_variable_set(:@counted, false) }
+
+    def estimates_removed(columns, rows)
+      kept = columns.each_index.reject { |at| ESTIMATED.include?(columns[at].first) }
+      [columns.values_at(*kept), rows.map { |cells| cells.values_at(*kept) }]
+    end
 
     # The unit that leaves fewer than four digits before the point.
     def scale(size)

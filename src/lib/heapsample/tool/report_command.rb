@@ -127,7 +127,17 @@ module HeapSample
       # Profiles, filtered; a folder stands for one profile (see FolderProfile).
       def load(paths, &wanted)
         files = paths.map { |path| Inputs.one(path, &wanted) }
-        filters.apply(files, files.map { |file| Inputs.load(file, **asked) })
+        profiles = files.map { |file| Inputs.load(file, **asked) }
+        by_class if profiles.any? { |profile| profile.dump && !profile.dump.traced? }
+        filters.apply(files, profiles)
+      end
+
+      # The lines of a heap dump are not known where no allocation was traced.
+      def by_class
+        return if options[:by] || !self.class::TAKES.include?(:by)
+
+        options[:by] = :class
+        Message.print("no allocation was traced, so lines are not known: grouped by class. Call ObjectSpace.trace_object_allocations_start for lines")
       end
 
       # The same in the order of time.

@@ -33,6 +33,8 @@ module HeapSample
 
         private
 
+        def asked = {**super, references: true}
+
         def series?(paths) = paths.size > 2 || paths.any? { |path| path != Inputs::STDIN && File.directory?(path) }
 
         # The worst process, and the diagnosis of all; no diagnosis for a part of the profiles.

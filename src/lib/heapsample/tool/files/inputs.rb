@@ -13,16 +13,23 @@ module HeapSample
       # call-seq:
       #   Inputs.load("heap.pb.gz") -> HeapSample::Profile
       #
-      # +asked+: of what is asked for it, gc: and why: (see LiveProcess#profile).
+      # +asked+: of what is asked for it, gc: and why: (see LiveProcess#profile); +references+: also of a heap dump.
       # Errors name the file: FormatError, or Failure if it cannot be opened.
-      def load(path, progress: nil, **asked)
-        return Progress.show("reading #{path}") { load(path, progress: true, **asked) } unless progress
-        return Profile.load($stdin.binmode, name: "(standard input)") if path == STDIN
+      def load(path, progress: nil, references: false, **asked)
+        references ||= asked[:why]
+        return Progress.show("reading #{path}") { load(path, progress: true, references: references, **asked) } unless progress
+        return warned(Profile.load($stdin.binmode, name: "(standard input)", references: references), path) if path == STDIN
 
         source = live(path)
         return source.profile(**asked) if source
 
-        opened(path) { Profile.load(path) }
+        warned(opened(path) { Profile.load(path, references: references) }, path)
+      end
+
+      # A profile, after a message about what a heap dump lacks.
+      def warned(profile, path)
+        profile.dump&.left_out&.each { |sentence| Message.print("#{path}: #{sentence}") }
+        profile
       end
 
       # What is asked for a profile of now, a LiveProcess or a LiveURL; nil if +path+ names none.

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "json"
+
+module HeapSample
+  module Dump
+    # One line of a dump as data.
+    #
+    # The references, which are most of many lines, are cut out before the rest is parsed: the text that begins them cannot
+    # be inside a string of JSON, where its quotes would have backslashes.  The same is done with the flags at the end.
+    module Record
+      REFERENCES = ', "references":["'
+      FLAGS = ', "flags":{'
+      ADDRESS = /0x(\h{1,16})/
+      # Bytes of a text.
+      TEXT_MAX = PprofReader::TEXT_MAX
+
+      module_function
+
+      # call-seq:
+      #   Record.parse(line) -> [Hash, String or Array or nil] or nil
+      #
+      # The fields of a line, and its references as text; nil of a line that is not one of a dump.
+      def parse(line)
+        return unless line.getbyte(0) == 123
+
+        if (from = line.index(FLAGS))
+          line = "#{line.byteslice(0, from)}}"
+        end
+        if (from = line.index(REFERENCES)) && (to = line.index("]", from))
+          references = line.byteslice(from, to - from)
+          line = line.byteslice(0, from) << line.byteslice(to + 1, line.bytesize)
+        end
+        fields = JSON.parse(line.force_encoding(Encoding::UTF_8))
+        [fields, references || fields["references"]] if fields["type"]
+      rescue JSON::ParserError, EncodingError, NoMethodError, TypeError
+        nil
+      end
+
+      # Yields each address of what #parse returns as references.
+      def each_address(references)
+        case references
+        when String then references.scan(ADDRESS) { yield $1.hex }
+        when Array then references.grep(String) { |address| yield address.hex }
+        end
+      end
+    end
+  end
+end

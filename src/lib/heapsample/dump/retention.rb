@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+module HeapSample
+  module Dump
+    # What retains what, by the references of a dump: as a heap walk finds it, of all objects.
+    class Retention
+      # The Holders of the profile.
+      attr_reader :holders
+
+      # +names+: the class of each row; +table+: rows of the profile.
+      def initialize(graph, objects, rows, classes, names, table)
+        began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        @graph = graph.resolve(objects, rows.classes.map { |address| address.hex if address.start_with?("0x") })
+        types = names.each_index.map { |row| rows.type_name(row) }
+        ways = Ways.new(graph, @search = Search.new(graph), EdgeNames.new(graph, rows, names, modules(classes), addresses(objects)), table, names)
+        @freed = Freed.of(RetainedSizes.new(graph), graph, types, names) { |number| ways.path(number) }
+        @holders = ways.holders
+        @ns = ((Process.clock_gettime(Process::CLOCK_MONOTONIC) - began) * 1e9).round
+      end
+
+      # The values of a Walk.
+      def walk = {"refused" => nil, "objects" => @search.order.size, "edges" => @graph.edges, "ns" => @ns, "freed" => @freed}
+
+      private
+
+      # The number of each class and module that has a name => the name.
+      def modules(classes)
+        names = {}
+        classes.each_named { |address, name| names[@graph.number_at(address.hex)] = name }
+        names
+      end
+
+      def addresses(objects) = [0].concat(objects.map { |address, _| address })
+    end
+  end
+end

@@ -1,0 +1,222 @@
+# frozen_string_literal: true
+
+# Heap dumps: what a profile has that was read from one.
+
+require "objspace"
+require "tempfile"
+require "zlib"
+require_relative "../../testing"
+require_relative "dump_lines"
+
+class DumpTest < Test
+  # Of an object with an instance variable that no report may show.
+  SECRET = "a password of a customer"
+
+  def lines
+    @lines ||= DumpLines.new.tap do |dump|
+      list = dump.take
+      dump.class_object("Order", references: [list])
+      name = {value: SECRET, bytesize: SECRET.bytesize, memsize: 80, file: "/srv/order.rb", method: "name", generation: 5}
+      names = [7, 7, 8].map { |line| dump.object("STRING", "String", line: line, **name) }
+      orders = names.map { |name| dump.object("OBJECT", "Order", refers: [name], file: "/srv/order.rb", line: 3, method: "new", generation: 4) }
+      dump.object("ARRAY", "Array", address: list, refers: orders, length: 3, memsize: 104, file: "/srv/order.rb", line: 1)
+      dump.object("IMEMO", nil, imemo_type: "cref")
+      dump.object("DATA", nil, struct: "VM/thread")
+      dump.root("vm", dump.classes)
+      dump.root("machine_context", [list])
+    end
+  end
+
+  def read(text, **options) = HeapSample::Profile.load(StringIO.new(text), name: "dump.json", **options)
+
+  test "objects are rows by class, line and generation, which are exact" do
+    profile = lines.profile
+    top = profile.top(by: :class)
+    assert_equal({"Class" => 9, "String" => 3, "Order" => 3, "Array" => 1, "(imemo:cref)" => 1, "(hidden T_DATA VM/thread)" => 1},
+                 top.map { |row| [row.key, row.estimate.objects] }.to_h)
+    strings = top.find { |row| row.key == "String" }
+    assert_equal([240, true, [240.0, 240.0]], [strings.value, strings.estimate.exact?, strings.interval])
+    assert_equal({"/srv/order.rb:7 name" => 160, "/srv/order.rb:8 name" => 80, "/srv/order.rb:3 new" => 120, "/srv/order.rb:1 (top level)" => 104},
+                 profile.top(by: :line).reject { |row| row.key.path.empty? }.map { |row| [row.key.text, row.value] }.to_h)
+    assert_equal([7, 18], [profile.dump.traced, profile.dump.count])
+  end
+
+  test "generations are listed one by one, the untraced apart" do
+    generations = lines.profile.generations
+    assert_equal([[5, 240], [4, 120]], generations.to_h[:generations].map { |one| [one[:generation], one[:bytes]] })
+    assert_includes(generations.to_s, "Objects by generation, the GC count at their allocation (the last is 5)")
+    refute_includes(generations.to_s, "95%")
+  end
+
+  test "duplicate strings are counted, and their text is nowhere" do
+    profile = lines.profile(references: true)
+    duplicate = profile.dump.duplicates.first
+    assert_equal([3, 240, 160, SECRET.bytesize, "/srv/order.rb"],
+[*duplicate.to_h.values_at(:strings, :bytes, :wasted_bytes, :text_bytes), HeapSample::Keys.new(profile, :line).of(duplicate.row).path])
+    assert_includes(profile.report.to_s, "Duplicate strings: 2 strings have the contents of another; one of each would save 160 B")
+    everything = [profile.report.to_s, profile.report.to_h.to_s, profile.why.to_s, HeapSample::View.new(profile).send(:data).to_s, profile.to_pprof, Marshal.dump(profile.texts), profile.dump.inspect]
+    everything.each { |text| refute_includes(text.b, SECRET.b) }
+    reachable_from(profile).each { |object| refute_includes(object.b, SECRET.b, "the contents stay in memory") if object.is_a?(String) }
+  end
+
+  # But for classes and code.
+  def reachable_from(object)
+    seen = {}.compare_by_identity
+    waiting = [object]
+    while (one = waiting.pop)
+      next if seen[one] || one.is_a?(Module) || one.is_a?(ObjectSpace::InternalObjectWrapper) && !%i[T_ARRAY T_HASH T_IMEMO].include?(one.type) || one.is_a?(Proc)
+
+      seen[one] = true
+      waiting.concat(ObjectSpace.reachable_objects_from(one) || [])
+    end
+    seen.keys
+  end
+
+  test "why names what retains what, and what would be freed" do
+    why = lines.profile(references: true).filter(class: "Order").why
+    assert_includes(why.to_s, "(VM)\n120 B  100.0%  └ constant or variable of class Order (Array) /srv/order.rb:1 → 3 Order")
+    freed = lines.profile(references: true).why.freed.first
+    assert_equal(["constant or variable of class Order (Array)", 360.0, 6], [freed.names.last, freed.estimate.space, freed.estimate.objects])
+    assert_includes(lines.profile.why.reason, "no heap walk")
+  end
+
+  test "a dump is opened by its content: from a file, compressed, from a stream, with the lines of other programs" do
+    text = lines.text
+    expected = read(text).top.map(&:to_h)
+    assert_equal(expected, read(Zlib.gzip(text)).top.map(&:to_h))
+    Tempfile.create(%w[heap .json]) do |file|
+      file.write(text)
+      file.flush
+      assert_equal(expected, HeapSample::Profile.load(file.path).top.map(&:to_h))
+    end
+    noisy = read("I, [2026] Started GET\n#{lines.lines.join("{\"level\":\"info\"}\n")}")
+    assert_equal(expected, noisy.top.map(&:to_h))
+    assert_equal(["20 lines are no lines of a heap dump, and were left out"], noisy.dump.left_out)
+  end
+
+  test "a dump that is cut off is read up to there, and says so" do
+    text = lines.text
+    cut = read(text[0...-60])
+    assert_equal([17, ["the file ends early; what comes before its end was read"]], [cut.dump.count, cut.dump.left_out])
+    packed = Zlib.gzip(text * 1)
+    assert_equal(["the file ends early; what comes before its end was read"], read(packed[0...-20]).dump.left_out)
+    assert_equal(["another dump follows in this file, and was left out"], read(text * 2).dump.left_out)
+    assert_equal(18, read(text * 2).dump.count)
+    assert_raises(HeapSample::FormatError) { read("{\"type\":\"ROOT\", \"root\":\"vm\", \"references\":[\"0x1\"]}\n") }
+  end
+
+  test "a line has a limit" do
+    long = "x" * 5000
+    found = []
+    read = HeapSample::Dump::Lines.new(HeapSample::Dump::Peek.new(StringIO.new("a\n#{long * 200}\nb\n")), longest: 300_000)
+    read.each { |line| found << line.chomp }
+    assert_equal([%w[a b], 1], [found, read.long])
+  end
+
+  test "lines of any sizes are the same whatever the pieces in which they are read" do
+    random = Random.new(7)
+    text = Array.new(3000) { "#{"y" * random.rand(900)}\n" }.join
+    found = []
+    HeapSample::Dump::Lines.new(HeapSample::Dump::Peek.new(StringIO.new(text))).each { |line| found << line }
+    assert_equal(text.lines, found)
+  end
+
+  test "what makes no sense in a line is not trusted" do
+    odd = [%({"address":"0x10", "type":"STRING", "class":7, "file":3, "line":"x", "generation":"y", "memsize":"z", "references":["q", 3]}),
+     %({"address":"0x18", "type":"ARRAY", "class":"0x18", "references":["0x18"], "length":-1, "memsize":-5, "slot_size":-9, "generation":-7}),
+     %({"address":"0x20", "type":"CLASS", "class":"0x20", "superclass":"0x20", "singleton":true, "memsize":99999999999999999999999}),
+     %({"address":4, "type":"OBJECT"}), %({"type":"OBJECT"}), "[1]", "{}", "null", %({"address":"0x28", "type":9}), %({"address":"0x30", "type":"OBJECT", "line":0.5, "file":"a\\u0000b"})]
+    profile = read("#{lines.text}#{odd.join("\n")}\n", references: true)
+    assert_equal(22, profile.dump.count)
+    assert(profile.report.to_s && profile.why.to_s && HeapSample::View.new(profile).send(:data))
+  end
+
+  test "a dump of Ruby 2.7, which has fewer fields, is read" do
+    old = lines.text.gsub(/, "slot_size":\d+/, "").gsub(/, "flags":\{[^}]*\}/, "")
+    assert_equal(lines.profile.top(by: :class).map { |row| [row.key, row.value] }, read(old).top(by: :class).map { |row| [row.key, row.value] })
+  end
+
+  test "a dump of this process has its objects, their lines and what retains them" do
+    kept = nil
+    text = ObjectSpace.trace_object_allocations do
+      kept = [__LINE__, *Array.new(100) { [Object.new] }]
+      Tempfile.create("heap") do |file|
+        ObjectSpace.dump_all(output: file)
+        file.flush
+        File.binread(file.path)
+      end
+    end
+    profile = read(text, references: true)
+    found = profile.groups(:line).select { |group| group.key.path == __FILE__ && group.key.line == kept[0] }
+    assert_operator(found.sum { |group| group.inuse.objects }, :>=, 200)
+    assert_equal([], profile.dump.left_out)
+    assert_equal(text.lines.count { |one| one.start_with?('{"address"') && !one.include?('"type":"SHAPE"') }, profile.dump.count)
+    refute(profile.why.empty?)
+  end
+end
+
+# The graph of references.
+class DumpGraphTest < Test
+  # A graph by the successors of each object from 1 on.
+  def graph(successors, roots)
+    graph = HeapSample::Dump::Graph.new
+    address = ->(number) { 0x10000 + (number * 40) }
+    graph.root("vm", roots.map { |number| "0x#{address[number].to_s(16)}" })
+    objects = HeapSample::Dump::Objects.new
+    successors.each.with_index(1) do |some, number|
+      objects.add(address[number], 0)
+      graph.object({}, number, some.map { |one| "0x#{address[one].to_s(16)}" })
+    end
+    graph.resolve(objects.finish, [nil])
+  end
+
+  def reached(successors, roots, without = nil)
+    seen, waiting = {}, roots - [without]
+    while (one = waiting.pop)
+      next if seen[one]
+
+      seen[one] = true
+      waiting.concat(successors[one - 1] - [without])
+    end
+    seen.keys
+  end
+
+  test "retained sizes are those of a walk without the object, in 300 random graphs" do
+    random = Random.new(11)
+    300.times do
+      size = random.rand(1..25)
+      successors = Array.new(size) { Array.new(random.rand(4)) { random.rand(1..size) } }
+      roots = Array.new(random.rand(1..3)) { random.rand(1..size) }.uniq
+      sizes = HeapSample::Dump::RetainedSizes.new(graph(successors, roots))
+      all = reached(successors, roots)
+      (1..size).each do |number|
+        gone = all.include?(number) ? all - reached(successors, roots, number) : []
+        assert_equal([gone.sum, gone.size], [sizes.bytes[number], sizes.objects[number]], [successors, roots, number].inspect)
+      end
+    end
+  end
+
+  test "a list of 100,000 objects is one step, and needs no deep stack" do
+    dump = DumpLines.new
+    last = nil
+    100_000.times { last = dump.object("OBJECT", "Node", refers: [*last]) }
+    dump.class_object("Holder", references: [last])
+    dump.root("vm", dump.classes)
+    profile = dump.profile(references: true)
+    text = profile.filter(class: "Node").why(full: true).to_s
+    assert_match(/constant or variable of class Holder \(Node at 0x\h+\)\n.*variable of Node ×99,999 → 99,999 Node/, text)
+    assert_in_delta(100_000 * 40, profile.why.freed.first.estimate.space, 40)
+  end
+
+  test "addresses are found in pages of any slot sizes, and in none" do
+    random = Random.new(3)
+    addresses = (0...50).flat_map do |page|
+      size = [40, 80, 160].sample(random: random)
+      (0...(16_000 / size)).to_a.sample(30, random: random).sort.map { |slot| 0x7f00_0000_0000 + (page << 16) + 24 + (slot * size) }
+    end
+    addresses += [0x10, 0x7f00_0000_0001]
+    index = HeapSample::Dump::PageIndex.new(addresses.map { |address| [address, nil] })
+    addresses.each.with_index(1) { |address, number| assert_equal(number, index[address]) }
+    [0, 8, addresses[3] + 1, 1 << 60].each { |address| assert_equal(0, index[address]) }
+  end
+end
