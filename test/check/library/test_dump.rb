@@ -164,8 +164,8 @@ class DumpGraphTest < Test
     graph.root("vm", roots.map { |number| "0x#{address[number].to_s(16)}" })
     objects = HeapSample::Dump::Objects.new
     successors.each.with_index(1) do |some, number|
-      objects.add(address[number], 0)
-      graph.object({}, number, some.map { |one| "0x#{address[one].to_s(16)}" })
+      objects.add(address[number], 0, number)
+      graph.object({}, some.map { |one| "0x#{address[one].to_s(16)}" })
     end
     graph.resolve(objects.finish, [nil])
   end
@@ -218,5 +218,64 @@ class DumpGraphTest < Test
     index = HeapSample::Dump::PageIndex.new(addresses.map { |address| [address, nil] })
     addresses.each.with_index(1) { |address, number| assert_equal(number, index[address]) }
     [0, 8, addresses[3] + 1, 1 << 60].each { |address| assert_equal(0, index[address]) }
+  end
+end
+
+# Two and three dumps of a process.
+class DumpsTest < Test
+  # A dump in which class Box retains objects, which are given by address: +fields+ of each.
+  def dump(objects, moved: false)
+    dump = DumpLines.new
+    dump.take if moved
+    boxes = %w[Box Order Item Cart].map { |name| dump.class_object(name) }
+    objects.each { |address, (class_name, fields)| dump.object("OBJECT", class_name, address: 0x7f00_1000_0000 + (address * 40), memsize: 40 + address, **(fields || {})) }
+    dump.root("vm", dump.classes + boxes)
+    dump.profile
+  end
+
+  def retained(*dumps, by: :class) = HeapSample::Retained.new(*dumps, by: by)
+  def values(retained) = retained.map { |row| [row.key.to_s, row.stayed.objects, row.stayed.space, row.came.objects] }
+
+  test "growth is the exact difference of totals, wherever the objects lie" do
+    growth = dump({5 => "Order", 6 => "Order", 9 => "Item"}, moved: true) - dump({1 => "Order", 9 => "Item", 3 => "Cart"})
+    report = growth.report(by: :class)
+    assert_equal({"Order" => [1, 50], "Cart" => [-1, -43]}, %i[grown shrunk].flat_map { |change| report.tables[change] }.map { |group| [group.key, [group.objects, group.space]] }.to_h)
+    assert_includes(report.to_s, "The totals of two heap dumps are compared")
+    refute_match(/95%|sampling/, report.to_s)
+  end
+
+  test "with three dumps, objects that the second has and the first has not, and that are in the third" do
+    first = dump({1 => "Order", 2 => "Item"})
+    second = dump({1 => "Order", 2 => "Order", 3 => "Order", 4 => "Item", 5 => "Cart"})
+    third = dump({1 => "Order", 2 => "Order", 4 => "Cart", 5 => "Cart", 6 => "Order"})
+    result = retained(first, second, third)
+    # 2 was an Item before: the slot was used again.  4 is another object in the third.  6 is new there.
+    assert_equal([["Cart", 1, 45, 1], ["Order", 1, 42, 2]], values(result))
+    assert_includes(result.to_s.tr("\n", " "), "A slot that was used again by an object of the same class counts as the old object.")
+  end
+
+  test "lines and generations distinguish objects of one class that used a slot one after the other" do
+    at = ->(line, generation) { {file: "/srv/a.rb", line: line, generation: generation} }
+    first = dump({1 => ["Order", at[3, 1]], 2 => ["Order", at[3, 1]]})
+    second = dump({1 => ["Order", at[3, 1]], 2 => ["Order", at[3, 7]], 3 => ["Order", at[3, 7]]})
+    third = dump({1 => ["Order", at[3, 1]], 2 => ["Order", at[3, 7]], 3 => ["Order", at[3, 9]]})
+    assert_equal([["Order", 1, 42, 2]], values(retained(first, second, third)))
+  end
+
+  test "objects that GC.compact has moved are recognised by generation, or totals are compared, and it is said" do
+    at = ->(generation) { {file: "/srv/a.rb", line: 3, generation: generation} }
+    dumps = [dump({1 => ["Order", at[1]]}), dump({1 => ["Order", at[1]], 2 => ["Order", at[4]], 5 => ["Item", at[5]]}),
+dump({7 => ["Order", at[4]], 8 => ["Order", at[1]], 3 => ["Item", at[6]]}, moved: true)]
+    result = retained(*dumps)
+    assert_includes(result.to_s.tr("\n", " "), "GC.compact has moved objects between the dumps, so generations identify them.")
+    assert_equal([["Order", 1, 47, 1]], values(result).select { |row| row[0] == "Order" })
+    plain = [dump({1 => "Order"}), dump({1 => "Order", 2 => "Order"}), dump({7 => "Order", 8 => "Order"}, moved: true)]
+    assert_includes(retained(*plain).to_s.tr("\n", " "), "GC.compact has moved objects between the dumps, so addresses do not identify them: totals are compared.")
+  end
+
+  test "without tracing at one time, the class decides" do
+    at = {file: "/srv/a.rb", line: 3, generation: 2}
+    dumps = [dump({1 => ["Order", at]}), dump({1 => ["Order", at], 2 => ["Order", at]}), dump({1 => "Order", 2 => "Order"})]
+    assert_equal([["Order", 1, 42, 1]], values(retained(*dumps)))
   end
 end

@@ -15,7 +15,6 @@ module HeapSample
         @roots = {}
         @targets = []
         @starts = [0, 0]
-        @bytes = [0]
         @entries = {}
       end
 
@@ -26,12 +25,11 @@ module HeapSample
       end
 
       # Notes an object, the next in order.
-      def object(fields, memsize, references)
+      def object(fields, references)
         each_address(references) { |address| @targets << address } if references
         @starts << @targets.size
-        @bytes << memsize
         entries = fields["length"] || fields["size"]
-        @entries[@bytes.size - 1] = entries if entries.is_a?(Integer) && entries >= ENTRIES_LEAST
+        @entries[@starts.size - 2] = entries if entries.is_a?(Integer) && entries >= ENTRIES_LEAST
       end
 
       # call-seq:
@@ -44,8 +42,11 @@ module HeapSample
         targets.each_index { |at| targets[at] = index[targets[at]] }
         @roots.transform_values! { |list| list.map { |address| index[address] }.reject(&:zero?).uniq }
         @class_of_row = classes.map { |address| address ? index[address] : 0 }
-        @rows = [0]
-        objects.each { |_, row| @rows << row }
+        @rows, @bytes = [0], [0]
+        objects.each do |_, row, bytes|
+          @rows << row
+          @bytes << bytes
+        end
         @edges = targets.size
         self
       end

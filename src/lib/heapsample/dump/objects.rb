@@ -2,21 +2,29 @@
 
 module HeapSample
   module Dump
-    # The addresses of all objects, and the row of each: 12 bytes for each object.
+    # All objects: the address, row and bytes of each, in 16 bytes.
     class Objects
       include Enumerable
 
       # Objects until they are packed.
       PIECE = 1 << 14
+      # Larger objects are few, and apart.
+      LARGE = (1 << 32) - 1
 
       def initialize
-        @addresses, @rows = [], []
-        @packed_addresses, @packed_rows = "".b, "".b
+        @addresses, @rows, @bytes = [], [], []
+        @packed_addresses, @packed_rows, @packed_bytes = "".b, "".b, "".b
+        @large = {}
       end
 
-      def add(address, row)
+      def add(address, row, bytes)
+        if bytes >= LARGE
+          @large[size] = bytes
+          bytes = LARGE
+        end
         @addresses << address
         @rows << row
+        @bytes << bytes
         pack if @rows.size == PIECE
       end
 
@@ -28,13 +36,15 @@ module HeapSample
       # How many there are.
       def size = (@packed_rows.bytesize / 4) + @rows.size
 
-      # Yields address and row of each, in the order of the dump.
+      # Yields address, row and bytes of each, in the order of the dump.
       def each
         return to_enum unless block_given?
 
         (0...size).step(PIECE) do |from|
-          addresses = @packed_addresses.byteslice(from * 8, PIECE * 8).unpack("Q*")
-          @packed_rows.byteslice(from * 4, PIECE * 4).unpack("L*").each_with_index { |row, index| yield addresses[index], row }
+          rows, bytes = [@packed_rows, @packed_bytes].map { |packed| packed.byteslice(from * 4, PIECE * 4).unpack("L*") }
+          @packed_addresses.byteslice(from * 8, PIECE * 8).unpack("Q*").each_with_index do |address, index|
+            yield address, rows[index], bytes[index] == LARGE ? @large[from + index] : bytes[index]
+          end
         end
       end
 
@@ -45,8 +55,8 @@ module HeapSample
       def pack
         @packed_addresses << @addresses.pack("Q*")
         @packed_rows << @rows.pack("L*")
-        @addresses.clear
-        @rows.clear
+        @packed_bytes << @bytes.pack("L*")
+        [@addresses, @rows, @bytes].each(&:clear)
       end
     end
   end

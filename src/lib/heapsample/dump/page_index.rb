@@ -20,7 +20,7 @@ module HeapSample
         @first = 1
         waiting = []
         page = nil
-        addresses.each do |address, _|
+        addresses.each do |address,|
           if address >> SHIFT != page
             flush(page, waiting)
             page = address >> SHIFT

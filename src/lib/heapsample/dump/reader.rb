@@ -73,8 +73,8 @@ module HeapSample
         row = @rows.add(class_address.is_a?(String) ? class_address : hidden(fields, type), "T_#{type}", numbers(fields), memsize)
         @classes.note(text, fields) if CLASSES.include?(type)
         @duplicates.note(fields["value"], memsize, row) if type == "STRING" && fields["value"].is_a?(String)
-        @objects.add(address, row)
-        @graph&.object(fields, memsize, references)
+        @objects.add(address, row, memsize)
+        @graph&.object(fields, references)
       end
 
       # Bytes of an object; more is nonsense.

@@ -30,7 +30,7 @@ module HeapSample
         names
       end
 
-      def addresses(objects) = [0].concat(objects.map { |address, _| address })
+      def addresses(objects) = [0].concat(objects.map { |address,| address })
     end
   end
 end

@@ -4,6 +4,8 @@ module HeapSample
   # A GrowthReport as text. Units and marks are Report's.
   class GrowthReportText
     TITLES = {grown: "Grown", shrunk: "Shrunk", noise: "Within noise (sampling alone explains it)"}.freeze
+    UNCHANGED = "Unchanged"
+    DUMPS = "The totals of two heap dumps are compared. They do not depend on addresses: GC.compact and slots that were used again change nothing."
 
     def initialize(report, layout)
       @report = report
@@ -75,6 +77,8 @@ module HeapSample
     end
 
     def unmatched
+      return DUMPS if growth.later.info.dump? && growth.earlier.info.dump?
+
       why = growth.same_run? ? "The sampling interval changed in between" : "The profiles are not of one session of one process"
       "#{why}: totals are compared, and their errors add up."
     end
@@ -94,7 +98,7 @@ module HeapSample
                  *sides.map { |name| [name, :right, 4] }, ["samples", :right, 3]]
       columns << ["class", :left, 1, ClassMix::LEAST] unless @report.by == :class
       styles = shown.map { |group| group.weak? || change == :noise ? :weak : change }
-      [*@layout.title("#{TITLES[change]}, by #{@report.by}:"),
+      [*@layout.title("#{change == :noise && @layout.counted? ? UNCHANGED : TITLES[change]}, by #{@report.by}:"),
        *@layout.table([*columns, [@report.by.to_s, :left]], shown.each_with_index.map { |group, index| cells(group, index, resident) }, styles,
                       shown.map { |group| @report.application(group) }),
        *@layout.more(@report.tables[change].size - shown.size), *@layout.legend(shown.any?(&:weak?)), *stacks(shown)]

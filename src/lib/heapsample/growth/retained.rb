@@ -136,12 +136,18 @@ module HeapSample
       @top = top
       @profiles = [first, second, third].map { |one| one.respond_to?(:to_profile) ? one.to_profile : one }
       @profiles.each_cons(2) { |earlier, later| Diff.new(later, earlier) }      # checks order and filters
+      if (ages = Dump::Ages.of(@profiles))
+        @profiles, @identified = ages.profiles, ages.note
+      end
       @keys = @profiles.to_h { |profile| [profile, Keys.new(profile, by)] }.compare_by_identity
       @groups = {}
       @held = []
       one_process? ? retain : compare
       @total = sum
     end
+
+    # Of heap dumps a sentence: how their objects were recognised, and what is not known.
+    attr_reader :identified
 
     # Are all three of one session of one process?
     def one_process?
@@ -158,7 +164,7 @@ module HeapSample
       names = layout
       {
         by: @by, kind: @kind, filter: @profiles[0].filtered&.names, one_process: one_process?,
-        malloc_left_out: malloc_left_out?,
+        malloc_left_out: malloc_left_out?, identified: identified,
         profiles: @profiles.map { |profile| profile.info.to_h.slice(:process_id, :taken, :gc) },
         total: total.to_h, rows_in_all: rows.size, rows: map { |entry| row_to_h(entry, names, stacks) }
       }.compact

@@ -47,12 +47,14 @@ module HeapSample
     end
 
     def head
-      lines = [spans]
+      lines = [(spans unless @retained.identified), @retained.identified]
       if @retained.one_process?
         lines << whole if @retained.total.share
         lines << "No GC ran between two of the profiles, so both have the same live objects." if !@retained.gcs_between? && @retained.kind != :malloc
         lines << malloc_note if malloc_rows?
         lines << AwaitsMajor.sentence(@retained.profiles.last.info, @layout, @retained.total.awaiting, @retained.total.stayed.space, "the retained memory")
+      elsif @retained.identified
+        lines << "Rows show what both later dumps have more than the first."
       else
         lines << "The profiles are not of one session of one process. Rows show what both later profiles have more than the first, " \
                  "beyond sampling noise."
@@ -92,7 +94,7 @@ module HeapSample
       return "at least #{@layout.percent(row.share)}" if row.bound?
 
       limits = row.share_interval
-      "#{@layout.percent(row.share)}#{" (#{@layout.percents(*limits)})" if limits}"
+      "#{@layout.percent(row.share)}#{" (#{@layout.percents(*limits)})" if limits && !@layout.counted?}"
     end
 
     def table(count = nil)

@@ -144,7 +144,8 @@ module HeapSample
       def load_in_order(paths)
         profiles = load(paths)
         paths.zip(profiles).each_cons(2) do |(path, profile), (next_path, later)|
-          times = [profile, later].map { |one| one.info.taken }
+          # The time of a dump's file may be the time of its copy.
+          times = [profile, later].map { |one| one.info.dump? ? one.info.gc_count : one.info.taken }
           raise Failure, "#{next_path} was taken before #{path}; name the earlier one first" if times.all? && times[1] < times[0]
         end
         profiles
