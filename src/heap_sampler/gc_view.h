@@ -40,6 +40,12 @@ void rb_heap_sampler_gc_heap_use(unsigned int heap, bool moved, struct rb_heap_s
 /* Begins a major GC that marks in steps of about so many slots, unless one marks already; 0: makes a whole one now. With Ractors it
  * marks at once. false: GC is disabled, or major GCs are. Raises nothing; no finalizer runs in it. [gvl] */
 bool rb_heap_sampler_gc_start_major(size_t step_slots);
+/* Moves objects together, in a major GC that marks at once.  false: GC or major GCs are disabled, or this machine has no compaction.
+ * Raises nothing; no finalizer runs in it. [gvl] */
+struct rb_heap_sampler_gc_moves {
+    uint64_t considered, moved;         /* objects */
+};
+bool rb_heap_sampler_gc_compact(struct rb_heap_sampler_gc_moves *moves);
 /* A step of such marking, if there is any. [gvl] */
 void rb_heap_sampler_gc_step_major(size_t slots);
 struct rb_heap_sampler_gc_counts {

@@ -99,6 +99,11 @@ module HeapSample
   autoload :Population, "#{here}/account/population"
   autoload :AccountGrowth, "#{here}/account/account_growth"
 
+  # GC.compact, and what it gives back.
+  autoload :Compaction, "#{here}/compaction/compaction"
+  autoload :CompactionText, "#{here}/compaction/compaction_text"
+  autoload :PinnedObjects, "#{here}/compaction/pinned_objects"
+
   # A running process, asked.
   autoload :LiveAnswer, "#{here}/live/live_answer"
   autoload :LiveProcess, "#{here}/live/live_process"

@@ -48,7 +48,8 @@
 /* Of answers of the control socket, which are JSON: no file has them. */
 #define HS_ANSWER_FIELDS(FIELD) \
     FIELD(protocol, 10001) FIELD(sampling, 10002) FIELD(every, 10003) FIELD(malloc_live_samples, 10004) FIELD(malloc_samples, 10005) \
-    FIELD(dropped_samples, 10006) FIELD(bytes_max, 10007) FIELD(thread_ns, 10008)
+    FIELD(dropped_samples, 10006) FIELD(bytes_max, 10007) FIELD(thread_ns, 10008) FIELD(compaction, 10009) FIELD(considered, 10010) \
+    FIELD(moved, 10011)
 /* clang-format on */
 
 enum hs_field {

@@ -264,6 +264,11 @@ rb_hs_encode_memory(const struct hs_profile_meta *meta, const struct hs_sampler_
                   N(malloc_live_samples, sampler->malloc_live_samples), N(malloc_samples, sampler->malloc_samples),
                   N(dropped_samples, sampler->dropped_samples), N(bytes, sampler->bytes), KNOWN(bytes_max, sampler->bytes_max),
                   N(thread_ns, sampler->thread_ns));
+    const struct hs_compaction *compaction = &sampler->compaction;
+    if (compaction->estimate_ns) {
+        HS_PUT_OBJECT(object, HS_F_compaction, N(stop_estimate_ns, compaction->estimate_ns), KNOWN(ns, compaction->ns),
+                      N(considered, compaction->considered), N(moved, compaction->moved));
+    }
     return end_json(object);
 }
 

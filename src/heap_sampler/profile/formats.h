@@ -49,6 +49,7 @@ struct hs_sampler_now {
     uint64_t live_samples, samples, malloc_live_samples, malloc_samples, dropped_samples;
     uint64_t bytes, bytes_max;  /* its own; max 0: no bound */
     uint64_t thread_ns;         /* CPU time of the thread that answers */
+    struct hs_compaction compaction;    /* without an estimate there is none */
 };
 
 /* 0, or ENOMEM. What is known of the main session is left out unless it samples; every 0: no periodic profiles. */

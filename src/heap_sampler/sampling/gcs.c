@@ -321,6 +321,32 @@ rb_hs_forced_gc(uint32_t step_slots)
     return begun;
 }
 
+/* Marking, moving and updating references, for each living slot: measured, see doc/memory.md. */
+enum { COMPACT_NS_PER_SLOT = 250 };
+
+uint64_t
+rb_hs_compact_estimate(void)
+{
+    return rb_hs_slots(true) * COMPACT_NS_PER_SLOT;
+}
+
+bool
+rb_hs_forced_compact(struct hs_compaction *compaction)
+{
+    HS_CONTRACT(gvl);
+    HS_CONTRACT(free);
+    uint64_t began = rb_hs_steady_ns();
+    struct rb_heap_sampler_gc_moves moves;
+    forcing = true;
+    bool done = rb_heap_sampler_gc_compact(&moves);
+    forcing = false;
+    compaction->considered = moves.considered;
+    compaction->moved = moves.moved;
+    compaction->ns = rb_hs_steady_ns() - began;
+    if (done) note_stop(compaction->ns);
+    return done;
+}
+
 void
 rb_hs_forced_gc_step(uint32_t step_slots)
 {

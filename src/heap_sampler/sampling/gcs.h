@@ -191,6 +191,16 @@ uint64_t rb_hs_forced_walk_wait(uint32_t ppm);
 
 /* Begins a major GC, or joins one that marks already; step_slots 0: all of it at once. false: it is refused. [gvl] [free] */
 bool rb_hs_forced_gc(uint32_t step_slots);
+/* What GC.compact did, or how long it would take. */
+struct hs_compaction {
+    uint64_t considered, moved; /* objects */
+    uint64_t ns;                /* for so long Ruby code stood still; 0: it was not done */
+    uint64_t estimate_ns;
+};
+/* For how long it would stop Ruby code, by the size of the heap. [free] */
+uint64_t rb_hs_compact_estimate(void);
+/* GC.compact. false: it is refused. [gvl] [free] */
+bool rb_hs_forced_compact(struct hs_compaction *compaction);
 /* A step of its marking. [gvl] [free] */
 void rb_hs_forced_gc_step(uint32_t step_slots);
 /* A walk took so much CPU time, or without an answer so long, and Ruby code stood still for `stop_ns`. [free] */

@@ -26,7 +26,7 @@ rb_hs_answer_hello(struct hs_buffer *out)
 }
 
 void
-rb_hs_answer_memory(struct hs_buffer *out)
+rb_hs_answer_memory(struct hs_buffer *out, const struct hs_compaction *compaction)
 {
     struct hs_profile_meta meta;
     struct hs_malloc_counts counts;
@@ -45,10 +45,11 @@ rb_hs_answer_memory(struct hs_buffer *out)
         .bytes_max = rb_hs_memory_bound_p() ? HS_MEMORY_MAX : 0,
     };
     rb_hs_unlock();
-    for (uint32_t i = 0; i < meta.heaps; i++) meta.heap[i].use.known = false;   /* profiles alone have it */
+    for (uint32_t i = 0; i < meta.heaps && !compaction; i++) meta.heap[i].use.known = false;
     rb_hs_census_take(&meta.census, true);
     rb_hs_account_take(&meta.account, NULL, &meta.census, false);
     sampler.thread_ns = rb_hs_thread_cpu_ns();
+    if (compaction) sampler.compaction = *compaction;
     rb_hs_encode_memory(&meta, &sampler, out);
     rb_hs_census_free(&meta.census);
 }

@@ -144,12 +144,25 @@ start_or_set(struct hs_client *client)
 }
 
 static void
+compact(struct hs_client *client)
+{
+    client->compaction.estimate_ns = rb_hs_compact_estimate();
+    unsigned long estimate_ms = (unsigned long)(client->compaction.estimate_ns / HS_MS_NS) + 1;
+    client->ok = client->ask.stop_ms == 0 || client->ask.stop_ms >= estimate_ms;
+    if (!client->ok) fail(client, "compaction would stop Ruby code for about %lu ms; allow it with stop=%lu", estimate_ms, estimate_ms);
+    else if (client->ask.stop_ms && !rb_hs_forced_compact(&client->compaction)) {
+        fail(client, "this process cannot compact its heap: GC or major GCs are disabled, or the platform has no compaction");
+    }
+}
+
+static void
 in_ruby(void *data)
 {
     struct hs_client *client = data;
     HS_CONTRACT(gvl);
     client->ok = true;
     if (client->ask.verb == HS_ASK_STOP) rb_hs_stop_apply();
+    else if (client->ask.verb == HS_ASK_COMPACT) compact(client);
     else if (client->ask.verb == HS_ASK_PROFILE) force(client);
     else start_or_set(client);
 }
@@ -243,7 +256,8 @@ answer_now(struct hs_client *client, uint64_t now)
     client->type = "json";
     switch (client->ask.verb) {
     case HS_ASK_PROFILE: answer_profile(client); break;
-    case HS_ASK_MEMORY: rb_hs_answer_memory(&client->answer); break;
+    case HS_ASK_MEMORY: rb_hs_answer_memory(&client->answer, NULL); break;
+    case HS_ASK_COMPACT: rb_hs_answer_memory(&client->answer, &client->compaction); break;
     default: rb_hs_answer_hello(&client->answer);       /* what start, set and stop have made of it, too */
     }
     finish(client, now);
@@ -264,7 +278,7 @@ wait_for_end(struct hs_client *client, uint64_t now)
 static bool
 needs_ruby_p(const struct hs_ask *ask)
 {
-    return starts_p(ask) || ask->verb == HS_ASK_STOP || ask->diagnose_ppm;
+    return starts_p(ask) || ask->verb == HS_ASK_STOP || ask->verb == HS_ASK_COMPACT || ask->diagnose_ppm;
 }
 
 static void

@@ -31,6 +31,7 @@ struct hs_client {
     struct hs_ask ask;
     uint64_t asked_ns;          /* when the request was read */
     struct hs_account account;  /* of then, for start */
+    struct hs_compaction compaction;
     struct hs_snapshot *begun;  /* a profile that is not complete yet: a walk is under way */
     bool ok;                    /* else the answer is a sentence */
     const char *type;           /* "json", "pb.gz" or "text" */
@@ -54,6 +55,7 @@ uint64_t rb_hs_client_due(const struct hs_client *client, uint64_t now_ns);
 
 /* What the process says about itself without a profile: about.c */
 void rb_hs_answer_hello(struct hs_buffer *out);
-void rb_hs_answer_memory(struct hs_buffer *out);
+/* With a compaction: how full heap pages are, too. It may be NULL. */
+void rb_hs_answer_memory(struct hs_buffer *out, const struct hs_compaction *compaction);
 
 #endif

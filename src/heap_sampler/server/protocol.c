@@ -25,6 +25,7 @@ static const struct {
     [HS_ASK_SET] = {"set", {NULL}},
     [HS_ASK_STOP] = {"stop", {""}},
     [HS_ASK_WAIT] = {"wait", {""}},
+    [HS_ASK_COMPACT] = {"compact", {"stop", ""}},
 };
 
 static bool
@@ -108,6 +109,17 @@ read_profile(struct hs_ask *ask)
     return "gc=1 and why=1 force work on this process; add the share of the run time that they may take, such as diagnose=1%25 (1%)";
 }
 
+/* A stop of a minute is the longest. */
+static const char *
+read_compact(struct hs_ask *ask)
+{
+    const char *stop = rb_hs_ask_value(ask, "stop");
+    char *end = NULL;
+    if (!stop) return NULL;
+    ask->stop_ms = isdigit((unsigned char)*stop) ? strtoul(stop, &end, 10) : 0;
+    return ask->stop_ms && ask->stop_ms <= 60000 && !*end ? NULL : "stop must be the milliseconds that compaction may stop Ruby code, from 1 to 60000";
+}
+
 const char *
 rb_hs_ask_parse(char *line, size_t len, struct hs_ask *ask)
 {
@@ -119,11 +131,12 @@ rb_hs_ask_parse(char *line, size_t len, struct hs_ask *ask)
     }
     line[len] = '\0';
     char *rest = line + sizeof(greeting) - 1, *word = strsep(&rest, " ");
-    if (!verb_of(word, &ask->verb)) return "no such request; there are hello, profile, memory, start, set, stop and wait";
+    if (!verb_of(word, &ask->verb)) return "no such request; there are hello, profile, memory, start, set, stop, wait and compact";
     while ((word = strsep(&rest, " ")) && (*word || rest)) {        /* a blank at the end is no argument */
         const char *wrong = add_argument(ask, word);
         if (wrong) return wrong;
     }
+    if (ask->verb == HS_ASK_COMPACT) return read_compact(ask);
     return ask->verb == HS_ASK_PROFILE ? read_profile(ask) : NULL;
 }
 

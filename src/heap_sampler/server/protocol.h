@@ -27,6 +27,7 @@ enum hs_verb { HS_ASK_HELLO,
                HS_ASK_SET,
                HS_ASK_STOP,
                HS_ASK_WAIT,
+               HS_ASK_COMPACT,
                HS_ASK_VERBS };
 
 struct hs_argument {
@@ -41,6 +42,7 @@ struct hs_ask {
     bool alloc_first;           /* type=alloc_space */
     bool for_agent;             /* for=agent */
     bool gc, why;               /* demanded; else the profile has what its share pays for, and may have none */
+    uint64_t stop_ms;           /* of compact: how long it may stop Ruby code; 0: it only says how long it would */
     uint32_t diagnose_ppm;      /* the share of the run time that the answer may force, in millionths; 0: nothing */
 };
 

@@ -123,6 +123,16 @@ class GC::SampleProfile
     end
 
     # call-seq:
+    #   compact -> HeapSample::Compaction
+    #   compact { ... } -> HeapSample::Compaction
+    #
+    # Runs GC.compact, and reports what it gave back and what it could not move.  With a block, which is run afterwards: also
+    # how much memory its work takes again.  Raises NotImplementedError where Ruby cannot compact.
+    #
+    #   puts GC::SampleProfile.compact { 100.times { app.call(request) } }
+    def compact(&block) = HeapSample::Compaction.here(&block)
+
+    # call-seq:
     #   stack_of(object) -> Array of GC::SampleProfile::Location or nil
     #
     # Where +object+ was allocated, the innermost frame first; nil if it was not sampled.

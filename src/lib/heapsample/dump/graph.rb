@@ -6,7 +6,6 @@ module HeapSample
     class Graph
       # Entries of containers are known from so many on.
       ENTRIES_LEAST = 8
-      SEPARATOR = '", "'
 
       # Bytes of each object; row of each; entries of a container by its number; and how many references there are.
       attr_reader :bytes, :rows, :entries, :edges
@@ -21,12 +20,12 @@ module HeapSample
       # Notes the references of a category of roots, as a dump has them.
       def root(category, references)
         list = @roots[category] ||= []
-        each_address(references) { |address| list << address }
+        Record.each_address(references) { |address| list << address }
       end
 
       # Notes an object, the next in order.
       def object(fields, references)
-        each_address(references) { |address| @targets << address } if references
+        Record.each_address(references) { |address| @targets << address } if references
         @starts << @targets.size
         entries = fields["length"] || fields["size"]
         @entries[@starts.size - 2] = entries if entries.is_a?(Integer) && entries >= ENTRIES_LEAST
@@ -74,16 +73,6 @@ module HeapSample
         end
         target = @class_of_row[@rows[number]]
         yield target unless target.zero?
-      end
-
-      private
-
-      # Of references as Record#parse gives them.
-      def each_address(references)
-        case references
-        when String then references.byteslice(Record::REFERENCES.bytesize..).split(SEPARATOR).each { |text| yield text.hex }
-        when Array then references.each { |text| yield text.hex if text.is_a?(String) }
-        end
       end
     end
   end

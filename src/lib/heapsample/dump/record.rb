@@ -6,12 +6,13 @@ module HeapSample
   module Dump
     # One line of a dump as data.
     #
-    # The references, which are most of many lines, are cut out before the rest is parsed: the text that begins them cannot
-    # be inside a string of JSON, where its quotes would have backslashes.  The same is done with the flags at the end.
+    # The references of a long line are cut out before the rest is parsed, and stay text: a String for each would need much memory.  The text
+    # that begins them cannot be inside a string of JSON, where its quotes would have backslashes.
     module Record
       REFERENCES = ', "references":["'
-      FLAGS = ', "flags":{'
-      ADDRESS = /0x(\h{1,16})/
+      SEPARATOR = '", "'
+      # Bytes of a long line.
+      LONG = 1 << 12
       # Bytes of a text.
       TEXT_MAX = PprofReader::TEXT_MAX
 
@@ -24,10 +25,7 @@ module HeapSample
       def parse(line)
         return unless line.getbyte(0) == 123
 
-        if (from = line.index(FLAGS))
-          line = "#{line.byteslice(0, from)}}"
-        end
-        if (from = line.index(REFERENCES)) && (to = line.index("]", from))
+        if line.bytesize > LONG && (from = line.index(REFERENCES)) && (to = line.index("]", from))
           references = line.byteslice(from, to - from)
           line = line.byteslice(0, from) << line.byteslice(to + 1, line.bytesize)
         end
@@ -40,8 +38,8 @@ module HeapSample
       # Yields each address of what #parse returns as references.
       def each_address(references)
         case references
-        when String then references.scan(ADDRESS) { yield $1.hex }
-        when Array then references.grep(String) { |address| yield address.hex }
+        when String then references.byteslice(REFERENCES.bytesize..).split(SEPARATOR).each { |text| yield text.hex }
+        when Array then references.each { |text| yield text.hex if text.is_a?(String) }
         end
       end
     end

@@ -13,12 +13,12 @@ module HeapSample
 
     FIELDS = Ractor.make_shareable({Integer => %w[process_id parent_id protocol taken_ns started_ns interval every],
                                     String => %w[process_start title directory host deploy ruby],
-                                    Hash => %w[account account_at_start alive gc malloc sampler], Array => %w[heaps], nil => %w[sampling interval_auto]})
-    # In gc, heaps and sampler.
+                                    Hash => %w[account account_at_start alive compaction gc malloc sampler], Array => %w[heaps], nil => %w[sampling interval_auto]})
+    # In compaction, gc, heaps and sampler.
     NUMBERS = Ractor.make_shareable(%w[count minor major ns last_major_ns slot_size total_slots live_slots live_samples samples
-                                       malloc_live_samples malloc_samples dropped_samples bytes bytes_max thread_ns])
+                                       malloc_live_samples malloc_samples dropped_samples bytes bytes_max thread_ns pages pinned_pages held_slots compact_bytes stop_estimate_ns considered moved])
     # Seconds until the whole answer must be there, and its bytes at most.
-    LIMITS = Ractor.make_shareable({"hello" => [5, 64 << 10], "memory" => [5, 1 << 20], "profile" => [60, 64 << 20]})
+    LIMITS = Ractor.make_shareable({"hello" => [5, 64 << 10], "memory" => [5, 1 << 20], "profile" => [60, 64 << 20], "compact" => [70, 1 << 20]})
     # start, set and stop wait 5 s for a safe point.
     OTHERS = [15, 64 << 10].freeze
     # gc=1 and why=1 wait 30 s for their share of the run time, and a walk takes 30 s.
@@ -69,7 +69,7 @@ module HeapSample
       case name
       when "account", "account_at_start" then Account.of(value)
       when "alive" then Alive.of(value)
-      when "gc", "sampler" then value && numbers(value)
+      when "compaction", "gc", "sampler" then value && numbers(value)
       when "heaps" then value&.grep(Hash)&.map { |heap| numbers(heap) }
       else value
       end

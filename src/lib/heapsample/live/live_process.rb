@@ -109,6 +109,10 @@ module HeapSample
     # Changes settings. Returns #hello afterwards. Raises Refused where it does not sample.
     def set(**settings) = ask("set", **settings)
 
+    # Compacts the heap, if that stops Ruby code for +stop+ milliseconds at most by its size; without +stop+ nothing is done.  Returns #memory
+    # afterwards, with more of heaps, and compaction: stop_estimate_ns, and if it was done ns, considered and moved.
+    def compact(stop: nil) = ask("compact", **{stop: stop}.compact)
+
     # Ends sampling, and forgets all samples. Returns #hello afterwards.
     def stop = ask("stop")
 

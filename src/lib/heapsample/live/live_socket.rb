@@ -146,7 +146,7 @@ module HeapSample
     def read(verb, body)
       return body if verb == "profile"
 
-      LiveAnswer.described(body, verb == "memory" ? LiveAnswer::MEMORY : LiveAnswer::ABOUT)
+      LiveAnswer.described(body, %w[memory compact].include?(verb) ? LiveAnswer::MEMORY : LiveAnswer::ABOUT)
     rescue LiveAnswer::Damaged => e
       refuse("its answer is damaged: #{e.message}")
     end
