@@ -54,7 +54,8 @@ class DumpTest < Test
     assert_equal([3, 240, 160, SECRET.bytesize, "/srv/order.rb"],
 [*duplicate.to_h.values_at(:strings, :bytes, :wasted_bytes, :text_bytes), HeapSample::Keys.new(profile, :line).of(duplicate.row).path])
     assert_includes(profile.report.to_s, "Duplicate strings: 2 strings have the contents of another; one of each would save 160 B")
-    everything = [profile.report.to_s, profile.report.to_h.to_s, profile.why.to_s, HeapSample::View.new(profile).send(:data).to_s, profile.to_pprof, Marshal.dump(profile.texts), profile.dump.inspect]
+    everything = [profile.report.to_s, profile.report.to_h.to_s, profile.why.to_s, Zlib.gunzip(HeapSample::View.new(profile).send(:data)), profile.to_pprof, Marshal.dump(profile.texts),
+profile.dump.inspect]
     everything.each { |text| refute_includes(text.b, SECRET.b) }
     reachable_from(profile).each { |object| refute_includes(object.b, SECRET.b, "the contents stay in memory") if object.is_a?(String) }
   end
@@ -277,5 +278,37 @@ dump({7 => ["Order", at[4]], 8 => ["Order", at[1]], 3 => ["Item", at[6]]}, moved
     at = {file: "/srv/a.rb", line: 3, generation: 2}
     dumps = [dump({1 => ["Order", at]}), dump({1 => ["Order", at], 2 => ["Order", at]}), dump({1 => "Order", 2 => "Order"})]
     assert_equal([["Order", 1, 42, 1]], values(retained(*dumps)))
+  end
+end
+
+# The diagnosis of a series of dumps.
+class DumpTrendTest < Test
+  # An Array of so many Orders, which class Shop retains, and Items that come and go.
+  def dump(orders, items)
+    dump = DumpLines.new
+    shop = dump.class_object("Shop")
+    list = dump.take
+    from = 0x7f00_2000_0000
+    refers = Array.new(orders) { |index| dump.object("OBJECT", "Order", address: from + (index * 40), memsize: 1000, file: "/srv/order.rb", line: 3, method: "new", generation: index) }
+    items.each { |index| dump.object("OBJECT", "Item", address: from + 400_000 + (index * 40), file: "/srv/item.rb", line: 9, generation: index) }
+    dump.object("ARRAY", "Array", address: list, refers: refers, length: orders, file: "/srv/shop.rb", line: 2, generation: 0)
+    dump.class_object("Top", references: [shop])
+    dump.root("vm", [*dump.classes, list])
+    dump.profile(references: true)
+  end
+
+  test "what grew from each dump to the next is listed, with what is still there" do
+    trend = HeapSample::Dump::Trend.new([dump(10, 0...5), dump(20, 3...9), dump(35, 9...12)])
+    row = trend.first
+    assert_equal([["/srv/order.rb"], [10_000, 20_000, 35_000], [10, 20, 35], 10_000, true], [trend.map { |one| one.key.path }, row.bytes, row.objects, row.still, trend.grows?])
+    assert_match(/\ACannot tell: 3 heap dumps/, trend.to_s)
+    assert_includes(trend.to_s, "Look first at /srv/order.rb:3 `new`: +24.4 KiB")
+    assert_equal(:unknown, trend.to_h[:state])
+    refute(HeapSample::Dump::Trend.new([dump(10, 0...5), dump(10, 0...5)]).grows?)
+  end
+
+  test "a page shows several dumps" do
+    data = HeapSample::View.new([dump(10, 0...5), dump(20, 3...9), dump(35, 9...12)]).send(:data)
+    assert_includes(Zlib.gunzip(data), "order.rb")
   end
 end

@@ -27,6 +27,8 @@ module HeapSample
     autoload :Retention, "#{__dir__}/retention"
     autoload :Rows, "#{__dir__}/rows"
     autoload :Search, "#{__dir__}/search"
+    autoload :Trend, "#{__dir__}/trend"
+    autoload :TrendText, "#{__dir__}/trend_text"
     autoload :Ways, "#{__dir__}/ways"
 
     # How it begins; a line of another program may come before.
@@ -45,6 +47,16 @@ module HeapSample
     def begins?(bytes)
       bytes = unpacked(bytes) if bytes.start_with?(PprofReader::GZIP_MAGIC)
       BEGINNING.match?(bytes.byteslice(0, PEEK))
+    end
+
+    # call-seq:
+    #   Dump.file?(path) -> true or false
+    #
+    # Is it a file that has a dump?
+    def file?(path)
+      File.file?(path) && ForeignFile.open(path) { |file| begins?(file.read([PEEK, file.size].min).to_s) }
+    rescue SystemCallError, FormatError
+      false
     end
 
     # call-seq:

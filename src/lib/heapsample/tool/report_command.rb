@@ -211,7 +211,7 @@ module HeapSample
       def print_analysis(analysis)
         format = options[:format] || "text"
         text = analysis.text(**look) unless json?
-        $stdout.write(json? ? "#{Printable.json(analysis.to_h(**options.slice(:stacks)))}\n" : format == "text" ? text.to_s : text.public_send(:"to_#{format}"))
+        $stdout.write(json? ? "#{Printable.json(options[:stacks] ? analysis.to_h(stacks: true) : analysis.to_h)}\n" : format == "text" ? text.to_s : text.public_send(:"to_#{format}"))
         nil
       end
     end

@@ -35,6 +35,7 @@ module HeapSample
         def call(arguments)
           paths = expect(arguments, 1.., "profiles")
           return print_about(paths) if options[:about]
+          return print_trend(paths) if paths.size > 1 && !options[:snapshot] && paths.all? { |path| Dump.file?(path) }
           return print_report(paths) if options[:snapshot] || (paths.size == 1 && Inputs.one_file?(paths.first))
 
           print_diagnosis(paths)
@@ -56,6 +57,13 @@ module HeapSample
           diagnosis = Progress.show("reading #{series.sum(&:size)} profiles") { HeapSample::Diagnosis.new(series, warnings: warnings).tap(&:kind) }
           print_analysis(diagnosis)
           options[:fail_on]&.status(diagnosis)
+        end
+
+        # Of heap dumps, in the order in which they are named.
+        def print_trend(paths)
+          refuse_options("profiles, not heap dumps; remove it", :seconds, :fail_on, :kind, :stacks, *filters.wanted.keys)
+          profiles = paths.map { |path| Inputs.load(path, references: path.equal?(paths.last)) }
+          print_analysis(Dump::Trend.new(profiles, **analysis_options(:by, :top)))
         end
 
         def print_report(paths)

@@ -35,7 +35,7 @@ module HeapSample
 
         def asked = {**super, references: true}
 
-        def series?(paths) = paths.size > 2 || paths.any? { |path| path != Inputs::STDIN && File.directory?(path) }
+        def series?(paths) = (paths.size > 2 && !paths.all? { |path| Dump.file?(path) }) || paths.any? { |path| path != Inputs::STDIN && File.directory?(path) }
 
         # The worst process, and the diagnosis of all; no diagnosis for a part of the profiles.
         def diagnosed(paths)
