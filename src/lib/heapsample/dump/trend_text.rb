@@ -16,11 +16,7 @@ module HeapSample
         shown = count ? @trend.first(count) : @trend.to_a
         return [] if shown.empty?
 
-        rows = shown.map do |row|
-          [@layout.bytes(row.grew, sign: true), *row.bytes.map { |bytes|
-            @layout.bytes(bytes)
-          }, *(@layout.bytes(row.still) if still?), row.holder ? @layout.holder(row.holder) : Layout::NOTHING, row.key]
-        end
+        rows = shown.map { |row| cells(row) }
         [*@layout.title("Grew from each dump to the next, by #{@trend.by}:"), *@layout.table(columns, rows), *@layout.more(@trend.rows.size - shown.size)]
       end
 
@@ -39,6 +35,11 @@ module HeapSample
       private_constant :GROWS, :SAME
 
       def head = [@layout.title(sentence), @trend.identified && @layout.sentence(@trend.identified)].compact.flatten(1)
+
+      def cells(row)
+        still = row.still ? @layout.bytes(row.still) : Layout::NOTHING if still?
+        [@layout.bytes(row.grew, sign: true), *row.bytes.map { |bytes| @layout.bytes(bytes) }, *still, row.holder ? @layout.holder(row.holder) : Layout::NOTHING, row.key]
+      end
 
       def columns
         dumps = @trend.profiles.each_index.map { |index| ["dump #{index + 1}", :right, 1] }

@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+# Heap dumps next to what heapy and sheap report of the same files.  harb, which the issue names as well, is a program in C++ and
+# no gem; its figures are those of one object (its references, and a path from a root to it), as sheap has them.
+
+require "json"
+require "stringio"
+require "tmpdir"
+require_relative "../../testing"
+require_relative "../../gems"
+set_up_gems(__dir__)
+require "heapsample"
+require "heapy"
+require "sheap"
+
+class HeapDumpsTest < Test
+  shared(:folder) do |share|
+    Dir.mktmpdir do |folder|
+      said, status = Open3.capture2e(RbConfig.ruby, "#{__dir__}/program.rb", folder)
+      raise said unless status.success?
+
+      share.call(folder)
+    end
+  end
+
+  def path(number) = File.join(folder, "#{number}.json")
+  def lines(number) = (@lines ||= {})[number] ||= File.foreach(path(number)).map { |line| JSON.parse(line) }
+  def objects(number) = lines(number).reject { |line| %w[ROOT SHAPE].include?(line["type"]) }
+  def profile(number, **options) = HeapSample::Profile.load(path(number), **options)
+
+  # What a block prints.
+  def printed
+    before, $stdout = $stdout, StringIO.new
+    yield
+    $stdout.string
+  ensure
+    $stdout = before
+  end
+
+  # [name, figure] of the lines of a section of heapy.
+  def section(text, title) = text[/^#{title}.*\n=+\n+((?:.+\n)*)/, 1].scan(/^\s*(\d+)  (\S.*)$/).to_h { |number, name| [name, Integer(number)] }
+
+  # Bytes and objects by file and line, of what was traced.
+  def by_line(profile)
+    profile.groups(:line).reject { |group| group.key.path.empty? }.group_by { |group| "#{group.key.path}:#{group.key.line}" }
+           .transform_values { |groups| HeapSample::Estimate.sum(groups.map(&:inuse)) }
+  end
+
+  test "heapy's bytes and objects by line are ours" do
+    text = printed { Heapy::Analyzer.new(path(2)).drill_down("all", 1 << 20) }
+    ours = by_line(profile(2))
+    assert_equal(section(text, "allocated by memory"), ours.transform_values { |estimate| estimate.space.to_i })
+    assert_equal(section(text, "object count"), ours.transform_values { |estimate| estimate.objects.to_i })
+  end
+
+  test "heapy's generations are ours; the one without a number also counts lines of roots and shapes" do
+    theirs = printed { Heapy::Analyzer.new(path(2)).analyze }.scan(/Generation: +(\S+) object count: (\d+), mem: (\S+) kb/)
+    profile = profile(2)
+    ours = profile.generations.map { |one| [(profile.info.gc_count - one.ages.begin).to_s, one.estimate.objects.to_i.to_s, (one.estimate.space / 1024).round(1).to_s] }
+    assert_equal(theirs.reject { |name,| name == "nil" }.sort, ours.sort)
+    others = lines(2).size - objects(2).size
+    assert_equal(theirs.assoc("nil")[1].to_i, profile.generations.ageless.objects + others)
+    # heapy sums the bytes of that generation under another name, and prints 0.
+    assert_equal("0.0", theirs.assoc("nil")[2])
+  end
+
+  test "heapy's duplicate strings are ours, which count strings that were not traced as well, and show no text" do
+    strings = objects(2).select { |line| line["type"] == "STRING" && line["value"] }.group_by { |line| line["value"] }.select { |_, same| same.size > 1 }
+    assert_equal(strings.map { |_, same| same.size }.sort, profile(2).dump.duplicates.map(&:strings).sort)
+    theirs = printed { Heapy::Analyzer.new(path(2)).drill_down("all", 1 << 20) }.split("Duplicate strings").last.scan(/^ +(\d+)  "(.*)"$/)
+    note = "a note that a hundred orders have"
+    traced = strings[note].count { |line| line["file"] }
+    assert_equal([traced, 300], [theirs.find { |_, text| text == note }[0].to_i, traced])
+  end
+
+  # Of the second dump: objects that are not in the first, and are in the third, where an object is what the block makes of a line.
+  def retained
+    first, third = [0, 2].map { |number| objects(number).to_h { |line| [yield(line), true] } }
+    objects(1).reject { |line| first[yield(line)] }.select { |line| third[yield(line)] }
+  end
+
+  def whole(line) = line.values_at("address", "type", "class", "slot_size", "file", "line", "generation")
+
+  test "heapy's and sheap's differences of three dumps take slots that were used again for the same objects; ours do not" do
+    io = StringIO.new
+    Heapy::Diff.new(before: path(0), after: path(1), retained: path(2), io: io).call
+    counts = io.string.scan(/^Retained (\w+) (\d+) objects of size (\d+).* at: (.*):(\d*)$/)
+    by_address = retained { |line| line["address"] }
+    assert_equal(by_address.size, counts.sum { |_, count| count.to_i } - (lines(1).select { |line| line["type"] == "SHAPE" } - lines(0)).count { |line|
+      lines(2).any? { |one|
+        one["address"] == line["address"]
+      }
+    })
+    assert_equal(retained { |line| line.values_at("address", "type") }.size, Sheap::Diff.new(path(0), path(1), path(2)).retained.count { |object| !object.root? && object.type_str != "SHAPE" })
+    ours = HeapSample::Retained.new(*[0, 1, 2].map { |number| profile(number) }, by: :class, top: 10_000)
+    assert_equal(retained { |line| whole(line) }.size, ours.map { |row| row.stayed.objects }.sum)
+    # 100 orders of the second dump are in the third; drafts are not, though their slots are in use.
+    assert_equal([100.0, nil], %w[Order Draft].map { |name| ours.find { |row| row.key == name }&.stayed&.objects })
+  end
+
+  test "sheap's objects and bytes of a class are ours, and its path from a root is as long as ours" do
+    heap = Sheap::Heap.new(path(2))
+    ours = profile(2, references: true)
+    %w[Order String Hash].each do |name|
+      theirs = heap.class_named(name).first.instances
+      row = ours.top(by: :class, top: 10_000).find { |one| one.key == name }
+      assert_equal([theirs.size, theirs.sum(&:memsize)], [row.estimate.objects, row.value], name)
+    end
+    order = heap.class_named("Order").first.instances.first
+    theirs = heap.find_path(heap.roots.reject { |root| root.json.include?("machine_context") }, [order])
+    path = ours.holders.select { |held| held.class_name == "Order" }.map { |held| ours.holders.path(held.node) }.min_by(&:size)
+    assert_equal(theirs.size - 1, path.size, path.join(" → "))
+  end
+end
