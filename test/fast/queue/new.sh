@@ -84,6 +84,12 @@ passing_release_is_proposed() {
     take 3.4 3.4.7 "$(new_release 3.4.7 '')" && grep -q '^pr create --head ruby-3.4.7 --title Ruby 3.4.7' "$toy/gh.log" &&
         git -C "$toy/origin.git" show ruby-3.4.7:upstream/3.4 | grep -qx 'version 3.4.7' && [ -z "$(git -C "$toy" status --porcelain)" ]
 }
+proposed_release_is_left() {
+    local branch
+    passing_release_is_proposed && git -C "$toy" switch -q main && rm "$toy/gh.log" && take 3.4 3.4.7 "$toy/no-such-file"
+    branch=$(git -C "$toy" branch --show-current)
+    [ ! -e "$toy/gh.log" ] && [ "$branch" = main ]
+}
 conflict_is_reported() {
     new_toy
     take 3.4 3.4.7 "$(new_release 3.4.7 's/^19$/nineteen/')" &&
@@ -91,7 +97,8 @@ conflict_is_reported() {
 }
 library_is_reported() { new_toy && printf 'version 1.2.9\n' >"$toy/upstream/thing" && take thing 1.2.11 "$toy/x" && grep -q '^issue create --title thing 1.2.11 is released' "$toy/gh.log"; }
 
-# Each suite of an hour or two is in one part, and none is longer than the time allows.
+# Each suite of an hour or two is in one part, and none is longer than the time allows. The others have jobs of their own: each
+# configuration of MRI's tests, and each check build.
 suites_are_divided() {
     local parts part all=
     parts=$("$TOP/tool/suites" --parts 5h)
@@ -100,12 +107,22 @@ suites_are_divided() {
     diff <(sed '/^$/d' <<<"$all" | sort) <(cd "$TOP" && grep -H '^# Seconds:' test/*/*/run | sed 's/:# Seconds://' | awk '$2 <= 9000 { print $1 }' | sort)
 }
 
+long_suites_have_jobs() {
+    local night=$TOP/.github/workflows/nightly.yml name
+    diff <(awk '$2 > 9000 { print $1 }' <(cd "$TOP" && grep -H '^# Seconds:' test/*/*/run | sed 's/:# Seconds://')) \
+        <(printf '%s\n' test/all/checks/run test/all/mri-full/run) || return
+    while read -r name; do grep -F "test/all/mri/run" "$night" | grep -F "'*/$name'" || return; done < <(awk '/^[a-z]/ { print $1 }' "$TOP/test/all/mri/configurations")
+    for name in threads check debug asan ubsan; do grep "test/all/checks/run.* $name\b" "$night" || return; done
+}
+
 check 'a new release that passes is pinned' passes_and_is_pinned
 check 'of one with a conflict the patch and the hunk are named, and it is not pinned' conflict_is_named
 check 'a build or test that fails has a status of its own' failing_step_has_a_status
 check 'a tarball of another release, an unknown series and a missing file are refused' wrong_arguments_are_refused
 check 'releases of Ruby and of libraries that are not pinned yet are found' new_versions_are_found
 check 'a release that passes becomes a pull request' passing_release_is_proposed
+check 'a release that has its pull request is left alone' proposed_release_is_left
 check 'a conflict becomes an issue that names the patch and the hunk' conflict_is_reported
 check 'a release of a library becomes an issue' library_is_reported
 check 'each suite is in one part of the night' suites_are_divided
+check 'a suite that is longer than a part has jobs in the night' long_suites_have_jobs
