@@ -75,6 +75,16 @@ new_versions_are_found() {
         jq_free "$json" && printf 'version 3.4.10\n' >>"$toy/upstream/3.4" && printf 'version 1.2.11\nsource %s v1.\n' "$toy/new/thing" >"$toy/upstream/thing" &&
         [ "$("$toy/tool/new-versions" --json)" = '[]' ]
 }
+# What cannot be read is an error: otherwise a release would be missed.
+unreadable_is_an_error() {
+    new_toy
+    echo 'ruby-3.4.7 https://example.org/ruby-3.4.7.tar.gz x' >"$toy/new-index"
+    export RUBY_INDEX=file://$toy/new-index
+    printf 'version 1.2.9\nsource %s v1.\n' "$toy/no-repository" >"$toy/upstream/thing"
+    ! said=$("$toy/tool/new-versions" 2>&1) && grep "cannot read the tags of $toy/no-repository" <<<"$said" &&
+        rm "$toy/upstream/thing" && "$toy/tool/new-versions" && echo 'name url sha1' >"$toy/new-index" &&
+        ! "$toy/tool/new-versions" && rm "$toy/new-index" && ! "$toy/tool/new-versions"
+}
 jq_free() { perl -MJSON::PP -e 'exit(@{decode_json(shift)} == 2 ? 0 : 1)' "$1"; }
 
 # take NAME VERSION FILE, with the stand-in for gh.
@@ -120,6 +130,7 @@ check 'of one with a conflict the patch and the hunk are named, and it is not pi
 check 'a build or test that fails has a status of its own' failing_step_has_a_status
 check 'a tarball of another release, an unknown series and a missing file are refused' wrong_arguments_are_refused
 check 'releases of Ruby and of libraries that are not pinned yet are found' new_versions_are_found
+check 'a repository or an index that cannot be read is an error' unreadable_is_an_error
 check 'a release that passes becomes a pull request' passing_release_is_proposed
 check 'a release that has its pull request is left alone' proposed_release_is_left
 check 'a conflict becomes an issue that names the patch and the hunk' conflict_is_reported
