@@ -6,8 +6,8 @@ require "heapsample"
 # There are three numbers: of the product, which is the gem's, of the format and of the protocol. Each is declared once in a
 # language, and the pages have the same.
 class VersionsTest < DocsTest
-  FILES = /heapsample-(\d+\.\d+\.\d+)\.gem|releases\/download\/v(\d+\.\d+\.\d+)/
-  RELEASES = /(?:ruby@|REPO:|ruby-|VERSION=)(\d+\.\d+\.\d+)\b|(\d+\.\d+\.\d+)-heapsample/
+  FILES = %r{heapsample-(\d+\.\d+\.\d+)\.gem|releases/download/v(\d+\.\d+\.\d+)|sampler_[\d.]+\+(\d+\.\d+\.\d+)}
+  RELEASES = /(?:ruby@|REPO:|ruby-|sampler_)(\d+\.\d+\.\d+)\b|(\d+\.\d+\.\d+)-heapsample/
 
   def in_pages(pattern) = ["README.md", *Dir.glob("doc/*.md", base: TOP)].flat_map { |page| Docs.read(page).scan(pattern).flatten.compact.map { |number| "#{page}: #{number}" } }
 
