@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Heap dumps next to what heapy and sheap report of the same files.  harb, which the issue names as well, is a program in C++ and
-# no gem; its figures are those of one object (its references, and a path from a root to it), as sheap has them.
+# no gem; it shows single objects (references, and a path from a root), as sheap does.
 
 require "json"
 require "stringio"
@@ -94,7 +94,7 @@ class HeapDumpsTest < Test
     assert_equal(retained { |line| line.values_at("address", "type") }.size, Sheap::Diff.new(path(0), path(1), path(2)).retained.count { |object| !object.root? && object.type_str != "SHAPE" })
     ours = HeapSample::Retained.new(*[0, 1, 2].map { |number| profile(number) }, by: :class, top: 10_000)
     assert_equal(retained { |line| whole(line) }.size, ours.map { |row| row.stayed.objects }.sum)
-    # 100 orders of the second dump are in the third; drafts are not, though their slots are in use.
+    # 100 orders of the second dump are in the third; drafts are not, though other drafts have their slots.
     assert_equal([100.0, nil], %w[Order Draft].map { |name| ours.find { |row| row.key == name }&.stayed&.objects })
   end
 

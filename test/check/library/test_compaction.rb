@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# GC.compact in this process, and what a report says of it.
+# GC.compact in this process, and the report of it.
 
 require_relative "../../testing"
 require "heapsample"

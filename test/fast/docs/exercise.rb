@@ -247,12 +247,24 @@ now.filter(class: "String").rows
 GC::SampleProfile.load(File.join(folder, "11.pb.gz"))
 GC::SampleProfile.stop
 
+# A heap dump, and compaction.
+require "objspace"
+File.open(File.join(folder, "dump.json"), "w") { |file| ObjectSpace.dump_all(output: file) }
+[true, nil].each do |references|
+  dump = HeapSample::Profile.load(File.join(folder, "dump.json"), references: references)
+  [HeapSample::Dump.file?(File.join(folder, "dump.json")), HeapSample::Dump.begins?("{}"), dump.info.dump?, dump.generations.by_gc?, dump.report.duplicates?]
+  [dump.dump, HeapSample::Dump::Trend.new([dump, dump])].each { |one| read(one) }
+  read(HeapSample::Retained.new(dump, dump, dump))
+end
+compaction = GC::SampleProfile.compact { work(1) }
+[compaction, compaction.before].each { |one| read(one) }
+
 # A running process.
 IO.popen([RbConfig.ruby, "-e", "$stdout.puts 1; $stdout.flush; sleep"]) do |io|
   io.gets
   process = HeapSample::LiveProcess.new(io.pid)
   [process.ruby?, process.listens?, process.outline, process.pid, process.name, process.socket, process.hello, process.memory]
-  [process.start(interval: "64k"), process.set(interval: "32k"), process.profile(gc: true, diagnose: "50%"), process.stop]
+  [process.start(interval: "64k"), process.set(interval: "32k"), process.profile(gc: true, diagnose: "50%"), HeapSample::Compaction.of(process), process.compact, process.stop]
   HeapSample::LiveProcess.all
   HeapSample::LiveProcess.named(io.pid.to_s)
   HeapSample::SamplerProgram.ruby?("/proc/#{io.pid}")

@@ -18,7 +18,7 @@ module HeapSample
       nil
     end
 
-    # Those of now, right after GC.compact: they are written to a file, which allocates nothing.
+    # To be made right after GC.compact: the objects are written to a file, which allocates nothing.
     def initialize
       return unless ObjectSpace.respond_to?(:dump_all)
 

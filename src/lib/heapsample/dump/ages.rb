@@ -4,7 +4,7 @@ module HeapSample
   module Dump
     # In which of several dumps of a process each object appeared first.
     #
-    # An object of one dump is that of the dump before if it has the same address, class, type and slot size, and the same line and
+    # An object of one dump is an object of the dump before if it has the same address, class, type and slot size, and the same line and
     # generation as far as both dumps have these.  A slot that was freed and used again by an object of another class or line is a
     # new object.  Two things no dump shows:
     #

@@ -16,7 +16,7 @@ module HeapSample
       # By what the object that refers is called.
       BY_CLASS = {
         "Proc" => ["environment of Proc", "environment"], "Binding" => ["environment of Binding", "environment"], "Thread" => ["stack of Thread", "stack"],
-        "Fiber" => ["stack of Fiber", "stack"], "(hidden T_DATA VM/pin_array_list)" => ["(objects of C code)", Edge::ROOT], "Ractor" => ["thread of Ractor", "data"],
+        "Fiber" => ["stack of Fiber", "stack"], "(hidden T_DATA VM/pin_array_list)" => ["[] of (hidden T_ARRAY)", "element"], "Ractor" => ["thread of Ractor", "data"],
         "(imemo:iseq)" => ["literal of code", "code"], "(imemo:ment)" => ["code of a method", "code"], "(imemo:cref)" => ["class of code", "code"],
         "(imemo:env)" => ["local of a block", "local"], "(imemo:ast)" => ["literal of code", "code"]
       }.freeze

@@ -21,7 +21,7 @@ module HeapSample
 
       private
 
-      # Objects in the order of a search in depth, 0 for the root of all first; and the place there of the one that each was found from.
+      # Objects in the order of a search in depth, 0 for the root of all first; and the place of the object from which each was found.
       def in_depth
         order, parents = [0], [0]
         @places = Array.new(@graph.size, nil)

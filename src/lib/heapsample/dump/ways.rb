@@ -38,7 +38,7 @@ module HeapSample
 
       def root(name) = @roots[name] ||= add(0, nil, Edge.new(name, Edge::ROOT))
 
-      # The node below +node+ for a name, or the one that has it already, where names repeat.
+      # The node below +node+ for a name, or the node that has it already, where names repeat.
       def child(node, kind)
         again = repeated(node, kind)
         return @below[(node << 32) | kind] ||= add(node, kind, @names.edges[kind]) unless again
@@ -78,7 +78,7 @@ module HeapSample
         @parents.size - 1
       end
 
-      # Entries are those of a single container.
+      # A node has the entries of a single container.
       def count(node, number)
         @linked[node] += 1
         @entries[node] = @linked[node] == 1 ? @graph.entries[number] : nil

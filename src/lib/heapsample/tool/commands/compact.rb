@@ -16,8 +16,8 @@ module HeapSample
         TEXT
         HELP = <<~TEXT
           Prints how long Ruby code would stop, by the size of the heap. Then the process runs GC.compact at a safe
-          point. Nothing is done if the stop would be longer than --most, or if too little memory could be given
-          back to be worth it (--force compacts anyway).
+          point. Nothing is done if the stop would be longer than --most. Nothing is done either if too few pages could
+          be emptied to be worth it (--force compacts anyway).
           The report shows RSS and heap pages before and after, and what pins the objects that cannot be moved.
           A heap walk finds what pins, if sampling is on and --diagnose is not off.
         TEXT
