@@ -66,7 +66,7 @@ module HeapSample
     private
 
     # Is it of heap dumps?
-    def counted? = (@profile || @growth&.later || @profiles&.last).then { |profile| profile.is_a?(Profile) && profile.info.dump? }
+    def counted? = (@profile || (@growth.later if @growth.is_a?(Growth)) || @profiles&.last).then { |profile| profile.is_a?(Profile) && profile.info.dump? }
 
     # The working directory of the sampled process; nil if it is not known, or if there are several processes.
     def directory = (@profile.is_a?(Profile) ? @profile.info : @series.is_a?(Series) ? @series.infos.last : nil)&.directory
