@@ -57,7 +57,7 @@ module HeapSample
     # The node that retains most, of those below roots that stand for code (see Roots); nil if there is none.
     def largest
       @largest ||= reject { |node| node.role || Roots.of(node.steps.first.first.name)&.holder == false }.flat_map { |node| node.steps.size > 1 ? [node] : node.children }
-                   .reject { |node| node.role || node.steps.any? { |step| step.first.equal?(Chain::LOADED) } }.max_by { |node| node.estimate.space }
+                   .reject { |node| node.role || node.steps.empty? || node.steps.any? { |step| step.first.equal?(Chain::LOADED) } }.max_by { |node| node.estimate.space }
     end
 
     # What would be freed if one holder were emptied: Array of Walk::Freed. None of a part of the profile: that is not known.
