@@ -16,7 +16,7 @@ shown(const char *line, size_t len)
     static struct hs_ask ask;
     static char text[8192], copy[HS_ASK_LINE_MAX];
     memcpy(copy, line, len);
-    static const char *const verbs[HS_ASK_VERBS] = {"hello", "profile", "memory", "start", "set", "stop", "wait"};
+    static const char *const verbs[HS_ASK_VERBS] = {"hello", "profile", "memory", "start", "set", "stop", "wait", "compact"};
     const char *wrong = rb_hs_ask_parse(copy, len, &ask);
     if (wrong) return wrong;
     int at = snprintf(text, sizeof(text), "%s", verbs[ask.verb]);
@@ -28,6 +28,7 @@ shown(const char *line, size_t len)
 }
 
 #define SHARE_IS_MISSING "gc=1 and why=1 force work on this process; add the share of the run time that they may take, such as diagnose=1%25 (1%)"
+#define STOP_IS_WRONG "stop must be the milliseconds that compaction may stop Ruby code, from 1 to 60000"
 
 static const struct {
     const char *line, *shown;
@@ -53,14 +54,22 @@ static const struct {
     {"heap-sample/1 profile seconds=1", "the request does not take this argument"},
     {"heap-sample/1 profile type=x", "type must be inuse_space or alloc_space"},
     {"heap-sample/1 wait", "wait"},
+    {"heap-sample/1 compact", "compact"},
+    {"heap-sample/1 compact stop=60000", "compact stop[60000]"},
+    {"heap-sample/1 compact stop=0", STOP_IS_WRONG},
+    {"heap-sample/1 compact stop=60001", STOP_IS_WRONG},
+    {"heap-sample/1 compact stop=-1", STOP_IS_WRONG},
+    {"heap-sample/1 compact stop=5s", STOP_IS_WRONG},
+    {"heap-sample/1 compact stop=99999999999999999999999", STOP_IS_WRONG},
+    {"heap-sample/1 compact gc=1", "the request does not take this argument"},
     {"heap-sample/1 stop", "stop"},
     {"", "a request must begin with heap-sample/1 and a space"},
     {"heap-sample/1", "a request must begin with heap-sample/1 and a space"},
     {"heap-sample/2 hello", "a request must begin with heap-sample/1 and a space"},
     {"GET / HTTP/1.1\r", "a request must begin with heap-sample/1 and a space"},
-    {"heap-sample/1 ", "no such request; there are hello, profile, memory, start, set, stop and wait"},
-    {"heap-sample/1 Hello", "no such request; there are hello, profile, memory, start, set, stop and wait"},
-    {"heap-sample/1 hello\r", "no such request; there are hello, profile, memory, start, set, stop and wait"},
+    {"heap-sample/1 ", "no such request; there are hello, profile, memory, start, set, stop, wait and compact"},
+    {"heap-sample/1 Hello", "no such request; there are hello, profile, memory, start, set, stop, wait and compact"},
+    {"heap-sample/1 hello\r", "no such request; there are hello, profile, memory, start, set, stop, wait and compact"},
     {"heap-sample/1 hello x=1", "the request does not take this argument"},
     {"heap-sample/1 profile gc", "an argument is not KEY=VALUE"},
     {"heap-sample/1 set =1", "the request does not take this argument"},

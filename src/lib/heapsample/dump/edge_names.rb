@@ -31,10 +31,9 @@ module HeapSample
       # The Edge of each number.
       attr_reader :edges
 
-      # +rows+: a Rows; +names+: the class of each row; +modules+: the number of a class or module => its name; +addresses+: of the
-      # objects by number.
-      def initialize(graph, rows, names, modules, addresses)
-        @graph, @rows, @names, @modules, @addresses = graph, rows, names, modules, addresses
+      # +rows+: a Rows; +names+: the class of each row; +modules+: the number of a class or module => its name; +objects+: an Objects.
+      def initialize(graph, rows, names, modules, objects)
+        @graph, @rows, @names, @modules, @objects = graph, rows, names, modules, objects
         @types = Array.new(names.size) { |row| rows.type_name(row) }
         known = {}
         @kinds = Array.new(names.size) { |row| known[[names[row], @types[row]]] ||= known.size }
@@ -71,7 +70,7 @@ module HeapSample
 
         known = OF_MODULE[@types[to_row]] and return edge(known, owner)
         path, line = @rows.place_of(to_row)
-        Edge.new("constant or variable of #{owner} (#{@names[to_row]}#{" at 0x#{@addresses[to].to_s(16)}" unless path})", "cvar", path || "", line || 0)
+        Edge.new("constant or variable of #{owner} (#{@names[to_row]}#{" at 0x#{@objects.address(to).to_s(16)}" unless path})", "cvar", path || "", line || 0)
       end
 
       # Is the second a constant of the first, by their names?

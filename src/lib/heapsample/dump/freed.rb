@@ -15,38 +15,39 @@ module HeapSample
       module_function
 
       # call-seq:
-      #   Freed.of(sizes, graph, types, names) { |number| path } -> Array of Hash
+      #   Freed.of(graph, types, names) -> Array of RetainedSizes::Size
       #
-      # As "freed" of a walk.  +types+ and +names+: of each row; the block returns the Edges on the way to an object.
-      def of(sizes, graph, types, names)
-        chosen(sizes, graph, types, names).map do |number|
-          path = yield(number)
-          {"chain" => path.map(&:name), "path" => path.last.path, "line" => path.last.line, "objects" => sizes.objects[number] - 1,
-           "space" => sizes.bytes[number] - graph.bytes[number], "var" => 0}
-        end.sort_by.with_index { |one, index| [-one["space"], index] }
-      end
-
-      # Numbers of objects, those that retain most first.
-      def chosen(sizes, graph, types, names)
+      # +types+ and +names+: of each row.
+      def of(graph, types, names)
         least = graph.bytes.sum * SHARE_LEAST
-        largest = (1...graph.size).select { |number| sizes.bytes[number] >= least }.sort_by { |number| [-sizes.bytes[number], number] }
         # What is listed above an object: what dominates an object is larger, so it comes first.
         above = {}
-        largest.each_with_object([]) do |number, chosen|
-          break chosen if chosen.size == MOST
+        chosen = RetainedSizes.new(graph).largest(least).each_with_object([]) do |size, list|
+          break list if list.size == MOST
 
-          above[number] = above[sizes.dominator(number)]
-          row = graph.rows[number]
-          next if NEVER.include?(types[row]) || STACKS.include?(names[row]) || names[row].start_with?("(hidden") || sizes.bytes[number] - graph.bytes[number] < least
+          number = size.number
+          above[number] = above[size.dominator]
+          next if never?(types[graph.rows[number]], names[graph.rows[number]]) || size.bytes - graph.bytes[number] < least
+          next if above[number] && size.bytes >= OWN_SHARE * above[number].bytes
 
-          next if above[number] && sizes.bytes[number] >= OWN_SHARE * sizes.bytes[above[number]]
-
-          chosen << number
-          above[number] = number
+          list << size
+          above[number] = size
         end
+        chosen.sort_by { |size| [graph.bytes[size.number] - size.bytes, size.number] }
       end
 
-      private_class_method :chosen
+      # call-seq:
+      #   Freed.values(size, graph, path) -> Hash
+      #
+      # As "freed" of a walk; +path+: the Edges on the way to the object.
+      def values(size, graph, path)
+        {"chain" => path.map(&:name), "path" => path.last.path, "line" => path.last.line, "objects" => size.objects - 1,
+         "space" => size.bytes - graph.bytes[size.number], "var" => 0}
+      end
+
+      def never?(type, name) = NEVER.include?(type) || STACKS.include?(name) || name.start_with?("(hidden")
+
+      private_class_method :never?
     end
   end
 end

@@ -36,6 +36,9 @@ module HeapSample
       # How many there are.
       def size = (@packed_rows.bytesize / 4) + @rows.size
 
+      # The address of an object by its number, from 1.
+      def address(number) = @packed_addresses.unpack1("Q", offset: (number - 1) * 8)
+
       # Yields address, row and bytes of each, in the order of the dump.
       def each
         return to_enum unless block_given?

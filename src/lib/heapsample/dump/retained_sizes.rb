@@ -4,20 +4,27 @@ module HeapSample
   module Dump
     # What would be freed with each object: its bytes, and the bytes of all that is reached through it alone.
     class RetainedSizes
-      # The bytes of an object with all that it dominates; the number of objects.
-      attr_reader :bytes, :objects
+      # An object by its number: its bytes with all that it dominates, how many objects these are, and what dominates it: 0 is the root of
+      # all.
+      Size = Struct.new(:number, :bytes, :objects, :dominator)
 
       def initialize(graph)
         @graph = graph
-        order, parents = in_depth
-        dominators = of(order, parents)
-        @bytes = by_object(order, dominators.sum(order.map { |number| graph.bytes[number] }))
-        @objects = by_object(order, dominators.sum(Array.new(order.size, 1)))
-        @dominators = by_object(order, dominators.of.map { |at| order[at] })
+        @order, parents = in_depth
+        dominators = of(@order, parents)
+        @bytes = dominators.sum(@order.map { |number| graph.bytes[number] })
+        @objects = dominators.sum(Array.new(@order.size, 1))
+        @dominators = dominators.of
       end
 
-      # The object that dominates an object; 0: none but the root of all.
-      def dominator(number) = @dominators[number]
+      # call-seq:
+      #   largest(least) -> Array of Size
+      #
+      # Objects that retain so many bytes or more, the largest first.
+      def largest(least)
+        places = (1...@order.size).select { |place| @bytes[place] >= least }
+        places.map { |place| Size.new(@order[place], @bytes[place], @objects[place], @order[@dominators[place]]) }.sort_by { |size| [-size.bytes, size.number] }
+      end
 
       private
 
@@ -74,12 +81,6 @@ module HeapSample
           @graph.each_reference(order[place]) { |number| yield place, places[number] }
           place += 1
         end
-      end
-
-      def by_object(order, values)
-        found = Array.new(@graph.size, 0)
-        order.each_with_index { |number, at| found[number] = values[at] }
-        found
       end
     end
   end

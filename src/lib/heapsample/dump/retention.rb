@@ -12,14 +12,18 @@ module HeapSample
         began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         @graph = graph.resolve(objects, rows.classes.map { |address| address.hex if address.start_with?("0x") })
         types = names.each_index.map { |row| rows.type_name(row) }
-        ways = Ways.new(graph, @search = Search.new(graph), EdgeNames.new(graph, rows, names, modules(classes), addresses(objects)), table, names)
-        @freed = Freed.of(RetainedSizes.new(graph), graph, types, names) { |number| ways.path(number) }
+        # One after the other: each needs much memory.
+        sizes = Freed.of(graph, types, names)
+        ways = Ways.new(graph, search = Search.new(graph), EdgeNames.new(graph, rows, names, modules(classes), objects), table, names)
+        @freed = sizes.map { |size| Freed.values(size, graph, ways.path(size.number)) }
         @holders = ways.holders
+        @edges = graph.edges
+        @visited = search.order.size
         @ns = ((Process.clock_gettime(Process::CLOCK_MONOTONIC) - began) * 1e9).round
       end
 
       # The values of a Walk.
-      def walk = {"refused" => nil, "objects" => @search.order.size, "edges" => @graph.edges, "ns" => @ns, "freed" => @freed}
+      def walk = {"refused" => nil, "objects" => @visited, "edges" => @edges, "ns" => @ns, "freed" => @freed}
 
       private
 
@@ -29,8 +33,6 @@ module HeapSample
         classes.each_named { |address, name| names[@graph.number_at(address.hex)] = name }
         names
       end
-
-      def addresses(objects) = [0].concat(objects.map { |address,| address })
     end
   end
 end
