@@ -25,7 +25,7 @@ module HeapSample
         def call(arguments)
           process = Inputs.running(expect(arguments, 1..1, "process").first)
           seconds, state, most = Compaction.expected(process)
-          Message.print("compaction stops Ruby code for about #{format("%.2f", seconds)} s (#{Layout.new.bytes(state.live_bytes)} of live slots)")
+          Message.print("compaction stops Ruby code for about #{format("%.2f", seconds)} s (#{Layout.new.bytes(state.live_bytes)} of live slots in #{Layout.new.bytes(state.all_bytes)} of slots)")
           check(seconds, state, most)
           print_analysis(Compaction.of(process, pins: pins(process)))
         rescue LiveProcess::Refused => e
