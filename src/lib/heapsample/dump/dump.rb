@@ -32,7 +32,7 @@ module HeapSample
     autoload :Ways, "#{__dir__}/ways"
 
     # How it begins; a line of another program may come before.
-    BEGINNING = /^\s*\{\s*"(?:address"\s*:\s*"0x|type"\s*:\s*"(?:ROOT|SHAPE)")/n
+    BEGINNING = /^[ \t]*\{[ \t]*"(?:address"[ \t]*:[ \t]*"0x|type"[ \t]*:[ \t]*"(?:ROOT|SHAPE)")/n
     # Bytes that are looked at, unpacked.
     PEEK = 1 << 14
     # Compressed bytes that are unpacked for that.

@@ -8,22 +8,22 @@ module HeapSample
     # What a constant or a variable of a class refers to is distinguished by the line that allocated it, or else by its address.
     class EdgeNames
       # By the type of the object that refers: name, with "%s" for its class, and kind.
-      BY_TYPE = {
+      BY_TYPE = Ractor.make_shareable({
         "T_ARRAY" => ["[] of %s", "element"], "T_HASH" => ["{} of %s", "value"], "T_STRUCT" => ["member of %s", "member"],
         "T_SYMBOL" => ["name of %s", "data"], "T_DATA" => ["data of %s", "data"], "T_FILE" => ["data of %s", "data"], "T_IMEMO" => ["cache of %s", "cache"]
-      }.freeze
+      })
       OTHER = ["variable of %s", "ivar"].freeze
       # By what the object that refers is called.
-      BY_CLASS = {
+      BY_CLASS = Ractor.make_shareable({
         "Proc" => ["environment of Proc", "environment"], "Binding" => ["environment of Binding", "environment"], "Thread" => ["stack of Thread", "stack"],
         "Fiber" => ["stack of Fiber", "stack"], "(hidden T_DATA VM/pin_array_list)" => ["[] of (hidden T_ARRAY)", "element"], "Ractor" => ["thread of Ractor", "data"],
         "(imemo:iseq)" => ["literal of code", "code"], "(imemo:ment)" => ["code of a method", "code"], "(imemo:cref)" => ["class of code", "code"],
         "(imemo:env)" => ["local of a block", "local"], "(imemo:ast)" => ["literal of code", "code"]
-      }.freeze
+      })
       # Classes and modules; of the references that these have: name and kind, by the type of the other object.
       MODULES = %w[T_CLASS T_MODULE T_ICLASS].freeze
-      OF_MODULE = {"T_ICLASS" => ["modules included in %s", "superclass"], "T_IMEMO" => ["cache of %s", "cache"],
-                   "T_CLASS" => ["superclass of %s", "superclass"], "T_MODULE" => ["superclass of %s", "superclass"]}.freeze
+      OF_MODULE = Ractor.make_shareable({"T_ICLASS" => ["modules included in %s", "superclass"], "T_IMEMO" => ["cache of %s", "cache"],
+                   "T_CLASS" => ["superclass of %s", "superclass"], "T_MODULE" => ["superclass of %s", "superclass"]})
       METHOD = ["method of %s", "method"].freeze
       # What may share the memory of another object of its type.
       SHARING = %w[T_STRING T_ARRAY].freeze

@@ -98,7 +98,7 @@ module HeapSample
       def profile
         texts, frames, nodes = @rows.stacks
         indexes = Hash.new { |known, name| known[name] = (texts << name).size - 1 }
-        names = @rows.classes.map { |address| class_name(address) }
+        names = @rows.classes.each_with_index.map { |address, row| class_name(address, row) }
         table = @rows.table(names.map { |name| indexes[name] }, texts)
         texts.map! { |text| Printable.utf8(text) }
         duplicates = @duplicates.groups.each { |group| group.row = table[group.row] }
@@ -107,10 +107,11 @@ module HeapSample
         {meta: meta(found), texts: texts, stacks: NodeStacks.new(texts, frames, nodes), rows: table, holders: found&.holders, dump: facts}
       end
 
-      def class_name(address)
+      # A dump that is cut off, or has what is new alone, lacks classes.
+      def class_name(address, row)
         return address unless address.start_with?("0x")
 
-        @classes.name(address) || "(unknown class)"
+        @classes.name(address) || "(unknown class of #{@rows.type_name(row)})"
       end
 
       def meta(found)
