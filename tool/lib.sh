@@ -71,3 +71,21 @@ overlay_files() {
     [ -d "$TOP/src" ] || return 0
     (cd "$TOP/src" && find . -type f ! -name '*~' ! -name '.*.sw?' ! -name '#*' | sed 's,^\./,,' | sort)
 }
+
+# failed_hunks LOG: what patch prints, in short: "hunk 2 of gc.c, hunk 1 of vm.c".
+failed_hunks() {
+    awk '/^patching file / { file = $3 } /^Hunk #[0-9]+ (FAILED|ignored)/ { list = list ", hunk " substr($2, 2) " of " file }
+        /^can.t find file/ { list = list ", a file that is not there" }
+        END { print list == "" ? "see " FILENAME : substr(list, 3) }' "$1"
+}
+
+# apply_exactly TREE PATCH WHAT: with fuzz 0; prints what patch does. If it fails, that is in TREE.patch.log.
+apply_exactly() {
+    local out
+    if out=$(patch -d "$1" -p1 -F0 -N --no-backup-if-mismatch -i "$2" 2>&1); then
+        printf '%s\n' "$out"
+    else
+        printf '%s\n' "$out" >"$1.patch.log"
+        die "${2#"$TOP/"} does not apply exactly to $3 ($(failed_hunks "$1.patch.log")); doc/rebasing.md says how to move it"
+    fi
+}

@@ -105,7 +105,61 @@ conflict_is_reported() {
     take 3.4 3.4.7 "$(new_release 3.4.7 's/^19$/nineteen/')" &&
         grep -q "^issue create --title Ruby 3.4.7: 'apply' failed" "$toy/gh.log" && grep -q '^apply: .*hunk 1 of gc.c' "$toy/gh.log" && ! grep -q '^pr ' "$toy/gh.log"
 }
-library_is_reported() { new_toy && printf 'version 1.2.9\n' >"$toy/upstream/thing" && take thing 1.2.11 "$toy/x" && grep -q '^issue create --title thing 1.2.11 is released' "$toy/gh.log"; }
+
+# new_library: a toy with a library whose archives lie in $toy/new, in a repository that has the tag of the newest one.
+new_library() {
+    local tag
+    new_toy
+    mkdir -p "$toy/new" "$toy/patches/jemalloc"
+    for tag in 1.2.9 1.2.11; do
+        mkdir -p "$toy/new/thing-$tag" && seq 1 40 >"$toy/new/thing-$tag/thing.c"
+        tar -C "$toy/new" -czf "$toy/new/thing-$tag.tar.gz" "thing-$tag"
+    done
+    git init -q "$toy/new/thing"
+    git -C "$toy/new/thing" -c user.name=a -c user.email=a@localhost commit -q --allow-empty -m thing
+    git -C "$toy/new/thing" -c user.name=a -c user.email=a@localhost tag -am 'with a commit of its own' v1.2.11
+    commit=$(git -C "$toy/new/thing" rev-parse HEAD)
+    printf '%s\n' '# A comment.' 'version 1.2.9' 'revision 1.2.9-0-g0' "source $toy/new/thing v1.2." \
+        "tarball thing-1.2.9.tar.gz 00 file://$toy/new/thing-1.2.9.tar.gz" 'tarball thing_1.2.9.orig.tar.gz 00 debian:pool/thing_1.2.9.orig.tar.gz' >"$toy/upstream/thing"
+    printf '#!/bin/sh\necho "making $*"; [ "$1" != "${FAILS:-}" ]\n' >"$toy/tool/release"
+    chmod +x "$toy/tool/release"
+    printf 'test-release:\n\t@[ "$@" != "$(FAILS)" ]\n' >>"$toy/Makefile"
+    git -C "$toy" add -A && git -C "$toy" -c user.name=a -c user.email=a@localhost commit -qm thing
+}
+library_is_pinned() {
+    new_library && "$toy/tool/new-library" thing 1.2.11 && diff "$toy/upstream/thing" - <<EOT
+# A comment.
+version 1.2.11
+revision 1.2.11-0-g$commit
+source $toy/new/thing v1.2.
+tarball thing-1.2.11.tar.gz $(toy_sha "$toy/new/thing-1.2.11.tar.gz") file://$toy/new/thing-1.2.11.tar.gz
+EOT
+}
+# library_fails STATUS ARGUMENT…
+library_fails() {
+    local wanted=$1 status=0
+    shift
+    said=$("$toy/tool/new-library" "$@" 2>&1) || status=$?
+    echo "$said"
+    [ "$status" -eq "$wanted" ]
+}
+library_steps_have_statuses() {
+    new_library && library_fails 2 nothing 1.2.11 && library_fails 2 3.4 3.4.7 && library_fails 3 thing 1.2.12 &&
+        grep -q 'its tag cannot be read' <<<"$said" && grep -qx 'version 1.2.9' "$toy/upstream/thing" &&
+        FAILS=tarball library_fails 4 thing 1.2.11 && FAILS=test-release library_fails 5 thing 1.2.11
+}
+library_is_proposed() {
+    new_library && take thing 1.2.11 "$toy/new/thing" && grep -q '^pr create --head thing-1.2.11 --title thing 1.2.11' "$toy/gh.log" &&
+        git -C "$toy/origin.git" show thing-1.2.11:upstream/thing | grep -qx 'version 1.2.11'
+}
+library_is_reported() { new_library && FAILS=tarball take thing 1.2.11 "$toy/x" && grep -q "^issue create --title thing 1.2.11: 'build' failed" "$toy/gh.log"; }
+# Of jemalloc the patch is named as well.
+jemalloc_patch_is_named() {
+    new_library && mv "$toy/upstream/thing" "$toy/upstream/jemalloc" && sed 's/^ 20$/ twenty/' "$toy/patches/3.4/gc-hook.patch" >"$toy/patches/jemalloc/a-hook.patch" &&
+        sed -i 's/gc\.c/thing.c/' "$toy/patches/jemalloc/a-hook.patch" && echo a-hook.patch >"$toy/patches/jemalloc/series" &&
+        library_fails 3 jemalloc 1.2.11 && grep 'a-hook.patch does not apply exactly to jemalloc 1.2.11 (hunk 1 of thing.c)' <<<"$said" &&
+        grep -qx 'version 1.2.9' "$toy/upstream/jemalloc"
+}
 
 # Each suite of an hour or two is in one part, and none is longer than the time allows. The others have jobs of their own: each
 # configuration of MRI's tests, and each check build.
@@ -134,6 +188,10 @@ check 'a repository or an index that cannot be read is an error' unreadable_is_a
 check 'a release that passes becomes a pull request' passing_release_is_proposed
 check 'a release that has its pull request is left alone' proposed_release_is_left
 check 'a conflict becomes an issue that names the patch and the hunk' conflict_is_reported
-check 'a release of a library becomes an issue' library_is_reported
+check 'a new release of a library is pinned, with the commit of its tag' library_is_pinned
+check 'each step with a library has a status of its own' library_steps_have_statuses
+check 'of a release of jemalloc with a conflict the patch and the hunk are named' jemalloc_patch_is_named
+check 'a release of a library that passes becomes a pull request' library_is_proposed
+check 'a release of a library that does not build becomes an issue' library_is_reported
 check 'each suite is in one part of the night' suites_are_divided
 check 'a suite that is longer than a part has jobs in the night' long_suites_have_jobs
