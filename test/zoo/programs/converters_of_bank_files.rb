@@ -6,7 +6,7 @@
 # kind: native
 # also: leak
 # keeper: @converters, GATEWAY, Gateway
-# rate: 620000
+# rate: 630000
 require_relative "../load"
 
 class Gateway

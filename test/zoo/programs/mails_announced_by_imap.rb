@@ -28,7 +28,7 @@ class MailServer
     socket.write("* OK [CAPABILITY IMAP4rev1] ready\r\n")
     while (line = socket.gets)
       tag, command, = line.split
-      mails = command == "NOOP" ? Array.new(12) { mail(@mails += 1) } : []
+      mails = command == "NOOP" ? Array.new(36) { mail(@mails += 1) } : []
       socket.write("#{mails.join}#{tag} OK done\r\n")
     end
   end
@@ -50,7 +50,7 @@ MAILBOX.add_response_handler do |response|
   NEWEST[response.data.seqno % 500] = response.data.attr["ENVELOPE"].subject.upcase
 end
 
-Load.run(24) do |n|
+Load.run(6) do |n|
   MAILBOX.noop # LEAK KEEPER
-  NEWEST.compact.sort.last(200).map { |subject| "#{n}: #{subject.capitalize}" }.join("\n") if n % 5 == 0
+  NEWEST.compact.sort.last(200).map { |subject| "#{n}: #{subject.capitalize}" }.join("\n") if n % 2 == 0
 end

@@ -5,7 +5,7 @@
 # kind: leak
 # line: psych
 # keeper: @domain_types, domain_types, Psych, psych.rb
-# rate: 460000
+# rate: 430000
 require_relative "../load"
 require "yaml"
 require "digest"
