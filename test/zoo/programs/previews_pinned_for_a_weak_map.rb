@@ -5,7 +5,7 @@
 # kind: leak
 # keeper: @pinned, PREVIEWS, Previews
 # starts: 3
-# rate: 1500000
+# rate: 1170000
 require_relative "../load"
 
 class Document
@@ -48,7 +48,7 @@ end
 DOCUMENTS = Array.new(60_000) { |i| Document.new(i) }
 PREVIEWS = Previews.new
 
-Load.run(600) do |n|
+Load.run(500) do |n|
   place = n * 7_919 % DOCUMENTS.size
   DOCUMENTS[place] = DOCUMENTS[place].edited("(version #{n})") if n.even?
   PREVIEWS.of(DOCUMENTS[place]).bytesize # LEAK
