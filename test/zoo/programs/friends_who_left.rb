@@ -4,7 +4,7 @@
 # kind: leak
 # keeper: @friends, MEMBERS, Member
 # starts: 7
-# rate: 1230000
+# rate: 1160000
 require_relative "../load"
 require "set"
 
