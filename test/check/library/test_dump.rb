@@ -41,6 +41,17 @@ class DumpTest < Test
     assert_equal([7, 18], [profile.dump.traced, profile.dump.count])
   end
 
+  test "objects whose classes have one name are one row, as classes with singleton classes" do
+    dump = DumpLines.new
+    single = Array.new(3) { |index| dump.class_object("single #{index}", real_class_name: "Order", singleton: true) }
+    single.each_with_index { |_, index| dump.object("OBJECT", "single #{index}", memsize: 50) }
+    dump.root("vm", dump.classes)
+    profile = dump.profile
+    assert_equal([150, 3, 1], [profile.top(by: :class).find { |row| row.key == "Order" }.value, profile.top(by: :class).find { |row| row.key == "Order" }.estimate.objects,
+                               profile.rows.count { |row| row.class_name == "Order" }])
+    assert_equal(0, (dump.profile - profile).groups(:class).sum { |group| group.space.abs })
+  end
+
   test "generations are listed one by one, the untraced apart" do
     generations = lines.profile.generations
     assert_equal([[5, 240], [4, 120]], generations.to_h[:generations].map { |one| [one[:generation], one[:bytes]] })
@@ -151,7 +162,7 @@ profile.dump.inspect]
     found = profile.groups(:line).select { |group| group.key.path == __FILE__ && group.key.line == kept[0] }
     assert_operator(found.sum { |group| group.inuse.objects }, :>=, 200)
     assert_equal([], profile.dump.left_out)
-    assert_equal(text.lines.count { |one| one.start_with?('{"address"') && !one.include?('"type":"SHAPE"') }, profile.dump.count)
+    assert_equal(text.lines.count { |one| one.start_with?('{"address"') && !one.match?(/"type":"(?:SHAPE|ZOMBIE)"/) }, profile.dump.count)
     refute(profile.why.empty?)
   end
 end
@@ -243,6 +254,19 @@ class DumpsTest < Test
     assert_equal({"Order" => [1, 50], "Cart" => [-1, -43]}, %i[grown shrunk].flat_map { |change| report.tables[change] }.map { |group| [group.key, [group.objects, group.space]] }.to_h)
     assert_includes(report.to_s, "The totals of two heap dumps are compared")
     refute_match(/95%|sampling/, report.to_s)
+  end
+
+  test "what retains growth is asked of growth alone" do
+    holder = ->(count, from) do
+      dump = DumpLines.new
+      refers = Array.new(count) { |index| dump.object("OBJECT", "Order", address: from + (index * 40)) }
+      dump.class_object("Shop", references: [dump.object("ARRAY", "Array", refers: refers)])
+      dump.root("vm", dump.classes)
+      dump.profile(references: true)
+    end
+    before, after = holder[100, 0x7f00_3000_0000], holder[150, 0x7f00_4000_0000]
+    assert_in_delta(50, after.filter(class: "Order").why(since: before.filter(class: "Order")).total.objects, 1)
+    assert_equal(50, (after - before).groups(:class).find { |group| group.key == "Order" }.objects)
   end
 
   test "with three dumps, objects that the second has and the first has not, and that are in the third" do

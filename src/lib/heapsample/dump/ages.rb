@@ -80,11 +80,13 @@ module HeapSample
       # Rows by the dump in which their objects appeared; +before+: address => kind of the object, and that dump.  +now+ gets these.
       def divided(profile, number, before, now)
         kinds = profile.dump.rows.map { |row| kind(profile, row) }
+        numbers = {}.compare_by_identity
+        first = profile.dump.rows.each_with_index.map { |row, at| numbers[row] ||= at }
         counts, sums = Hash.new(0), Hash.new(0)
         profile.dump.objects.each do |address, row, bytes|
           known = before[address]
           born = known && same?(known >> BORN_BITS, kinds[row]) ? known & BORN_MOST : number
-          counts[key = (row << BORN_BITS) | born] += 1
+          counts[key = (first[row] << BORN_BITS) | born] += 1
           sums[key] += bytes
           now[address] = (kinds[row] << BORN_BITS) | born if now
         end

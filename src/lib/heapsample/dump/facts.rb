@@ -6,7 +6,7 @@ module HeapSample
     class Facts
       # The Objects; the ClassNames; sentences about what was left out; how many objects were traced, and how many there are.
       attr_reader :objects, :classes, :left_out, :traced, :count
-      # Rows of the profile's table, by the number that #objects has.
+      # Rows of the profile's table, by the number that #objects has; several numbers may have one row.
       attr_reader :rows
 
       def initialize(objects:, classes:, rows:, duplicates:, left_out:, traced:, count:) # :nodoc:

@@ -104,7 +104,7 @@ module HeapSample
         duplicates = @duplicates.groups.each { |group| group.row = table[group.row] }
         facts = Facts.new(objects: @objects.finish, classes: @classes, rows: table, duplicates: duplicates, left_out: left_out, traced: @rows.traced, count: @objects_seen)
         found = Retention.new(@graph, @objects, @rows, @classes, names, table) if @graph
-        {meta: meta(found), texts: texts, stacks: NodeStacks.new(texts, frames, nodes), rows: table, holders: found&.holders, dump: facts}
+        {meta: meta(found), texts: texts, stacks: NodeStacks.new(texts, frames, nodes), rows: table.uniq(&:object_id), holders: found&.holders, dump: facts}
       end
 
       # A dump that is cut off, or has what is new alone, lacks classes.

@@ -66,19 +66,25 @@ module HeapSample
         [texts, frames, [0, 0] + Array.new(frames.size / Stacks::FRAME_FIELDS) { |index| [0, index] }.flatten]
       end
 
-      # The table of a profile.  +class_texts+: of each row, an index into the texts; +texts+: where the types go.
+      # The rows of a profile, by number: one row for several numbers if their classes have one name, as singleton classes have.
+      # +class_texts+: of each number, an index into the texts; +texts+: where the types go.
       def table(class_texts, texts)
         types = @types.keys.map { |type| texts << type and texts.size - 1 }
-        Array.new(@counts.size) do |row|
-          key = @keys[row]
-          count, bytes = @counts[row], @bytes[row]
-          Columns.row(class: class_texts[row], type: types[(key >> SLOT_BITS) & ((1 << TYPE_BITS) - 1)], slot_size: key & SLOT_MOST, allocation_gc: generation(key),
-                      stack: (key >> (SLOT_BITS + TYPE_BITS + GENERATION_BITS)) + 1, inuse_samples: count, inuse_objects: count, inuse_space: bytes,
-                      inuse_variance: 0, memsize: bytes, label_set: 0, library: 0)
+        known = {}
+        Array.new(@counts.size) do |number|
+          row = known[[class_texts[number], @keys[number]]] ||= columns(class_texts[number], types, @keys[number])
+          [Columns::INUSE_SAMPLES, Columns::INUSE_OBJECTS].each { |at| row[at] += @counts[number] }
+          [Columns::INUSE_SPACE, Columns::MEMSIZE, Columns::RESIDENT].each { |at| row[at] += @bytes[number] }
+          row
         end
       end
 
       private
+
+      def columns(class_text, types, key)
+        Columns.row(class: class_text, type: types[(key >> SLOT_BITS) & ((1 << TYPE_BITS) - 1)], slot_size: key & SLOT_MOST, allocation_gc: generation(key),
+                    stack: (key >> (SLOT_BITS + TYPE_BITS + GENERATION_BITS)) + 1, resident: 0, label_set: 0, library: 0)
+      end
 
       def new_row(class_address, number)
         @counts << 0

@@ -49,7 +49,9 @@ module HeapSample
 
     def growth
       slots, malloc = [@later, @earlier].map { |profile| profile.rows.partition { |row| !row.malloc? } }.transpose
-      rows = slots_matched? ? matched_rows(*slots) : unmatched_rows(*slots)
+      rows = if slots_matched? then matched_rows(*slots)
+             else @later.info.dump? ? paired_rows(*slots) : unmatched_rows(*slots)
+             end
       left_out = malloc_left_out?(malloc)
       unless left_out
         rows.concat(malloc_rows(*malloc))
@@ -180,6 +182,14 @@ module HeapSample
       else
         GrowthRow.new(row, Estimate.new, was.inuse.without(row.inuse))
       end
+    end
+
+    # Of heap dumps: both totals of each row.
+    def paired_rows(later, earlier)
+      interner = {}
+      before = earlier.to_h { |row| [row.identity(interner), row] }
+      rows = later.map { |row| GrowthRow.new(row, row.inuse, before.delete(row.identity(interner))&.inuse || Estimate.new) }
+      rows + lost_rows(before.values)
     end
 
     def unmatched_rows(later, earlier)
