@@ -298,6 +298,11 @@ dump({7 => ["Order", at[4]], 8 => ["Order", at[1]], 3 => ["Item", at[6]]}, moved
     assert_includes(retained(*plain).to_s.tr("\n", " "), "GC.compact has moved objects between the dumps, so addresses do not identify them: totals are compared.")
   end
 
+  test "a dump that is given three times retains nothing" do
+    same = dump({1 => "Order"})
+    assert_equal([], values(retained(same, same, same)))
+  end
+
   test "without tracing at one time, the class decides" do
     at = {file: "/srv/a.rb", line: 3, generation: 2}
     dumps = [dump({1 => ["Order", at]}), dump({1 => ["Order", at], 2 => ["Order", at]}), dump({1 => "Order", 2 => "Order"})]

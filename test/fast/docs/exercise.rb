@@ -248,8 +248,7 @@ GC::SampleProfile.load(File.join(folder, "11.pb.gz"))
 GC::SampleProfile.stop
 
 # A heap dump, and compaction.
-require "objspace"
-File.open(File.join(folder, "dump.json"), "w") { |file| ObjectSpace.dump_all(output: file) }
+system(RbConfig.ruby, "--disable=gems", "-robjspace", "-e", "ObjectSpace.dump_all(output: File.open(ARGV[0], 'w'))", File.join(folder, "dump.json"), exception: true)
 [true, nil].each do |references|
   dump = HeapSample::Profile.load(File.join(folder, "dump.json"), references: references)
   [HeapSample::Dump.file?(File.join(folder, "dump.json")), HeapSample::Dump.begins?("{}"), dump.info.dump?, dump.generations.by_gc?, dump.report.duplicates?]

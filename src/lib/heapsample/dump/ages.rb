@@ -70,7 +70,7 @@ module HeapSample
                 "#{"A slot that was used again by an object of the same class counts as the old object. #{TRACE}" unless traced}".rstrip
         before = {}
         @given.each.with_index(1).map do |profile, number|
-          now = profile.equal?(@given.last) ? nil : {}
+          now = {} unless number == @given.size
           table = divided(profile, number, before, now)
           before = now
           copy(profile, table, profile.meta.merge("gc" => {"count" => 2 * number}))
