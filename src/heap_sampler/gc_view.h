@@ -51,7 +51,12 @@ void rb_heap_sampler_gc_step_major(size_t slots);
 struct rb_heap_sampler_gc_counts {
     uint64_t gc, minor, major;
     uint64_t objects;           /* allocated so far; with several Ractors, which count without a lock, a few less */
-    uint64_t gc_ns;             /* CPU time of all of them so far */
+    uint64_t gc_ns, mark_ns;    /* CPU time of all of them so far; of that, marking */
+    uint64_t pages;             /* of all heaps */
+    uint64_t marked_slots;      /* of the last mark; not all of them, `marking` */
+    uint64_t old_objects;
+    uint32_t reason;            /* why the last began: enum hs_gc_reason (sampling/gc_log.h) */
+    bool marking;
     bool no_major;              /* GC is disabled, or major GCs are */
     bool timed;                 /* false: their time is not measured (GC.measure_total_time = false) */
     uint32_t heap_count;

@@ -32,7 +32,7 @@ HEAP_SAMPLER_OBJS = \
 	heap_sampler/ruby/memory.$(OBJEXT) heap_sampler/ruby/objects.$(OBJEXT) \
 	heap_sampler/ruby/profile_object.$(OBJEXT) heap_sampler/ruby/raw.$(OBJEXT) \
 	heap_sampler/sampling/allocator.$(OBJEXT) heap_sampler/sampling/automatic.$(OBJEXT) \
-	heap_sampler/sampling/capture.$(OBJEXT) heap_sampler/sampling/gcs.$(OBJEXT) \
+	heap_sampler/sampling/capture.$(OBJEXT) heap_sampler/sampling/gcs.$(OBJEXT) heap_sampler/sampling/gc_log.$(OBJEXT) \
 	heap_sampler/sampling/listeners.$(OBJEXT) heap_sampler/sampling/malloc_draws.$(OBJEXT) \
 	heap_sampler/sampling/malloc_hooks.$(OBJEXT) heap_sampler/sampling/sessions.$(OBJEXT) \
 	heap_sampler/sampling/slot_hooks.$(OBJEXT) heap_sampler/sampling/unwind.$(OBJEXT) \

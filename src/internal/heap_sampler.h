@@ -80,6 +80,10 @@ HOOK(void, rb_heap_sampler_on_take, (struct rb_heap_sampler_page * *table, uintp
  * the read barrier's signal handler. */
 HOOK(void, rb_heap_sampler_on_move, (struct rb_heap_sampler_page * from, unsigned int from_slot, struct rb_heap_sampler_page **to, uintptr_t to_body, const uintptr_t *to_mark_bits, unsigned int to_slot))
 
+/* Ruby code stands still between these two: a GC, or a step of one. [gc] */
+HOOK(void, rb_heap_sampler_on_gc_enter, (void))
+HOOK(void, rb_heap_sampler_on_gc_exit, (void))
+
 /* A GC begins; the count of GCs is already up. [gc] */
 HOOK(void, rb_heap_sampler_on_gc_start, (bool full_mark))
 

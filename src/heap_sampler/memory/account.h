@@ -43,7 +43,8 @@
     FIELD(name, 127) FIELD(kind, 128) FIELD(class, 129) FIELD(holder, 130) FIELD(made_in, 131) FIELD(made_path, 132) \
     FIELD(made_line, 133) FIELD(free, 134) FIELD(processes, 135) FIELD(profiles, 136) FIELD(evicted_rows, 137) \
     FIELD(gcs, 138) FIELD(gc_ns, 139) FIELD(walks, 140) FIELD(longest_stop_ns, 141) FIELD(majors, 142) FIELD(reason, 143) \
-    FIELD(limit_used, 144) FIELD(limit_machine, 145) FIELD(stop_estimate_ns, 150)
+    FIELD(limit_used, 144) FIELD(limit_machine, 145) FIELD(stop_estimate_ns, 150) \
+    FIELD(log, 151) FIELD(causes, 152) FIELD(cpu_ns, 153)
 
 /* Of answers of the control socket, which are JSON: no file has them. */
 #define HS_ANSWER_FIELDS(FIELD) \

@@ -58,6 +58,66 @@ append_majors(const struct hs_object *object, const struct hs_profile_meta *meta
     rb_hs_close_message(object->out, at);
 }
 
+enum { US_NS = 1000 };
+
+/* The same; each time that something took is a difference already. */
+static void
+append_gc_log(const struct hs_object *object, const struct hs_gc_log *log)
+{
+    struct hs_gc_entry before = {0};
+    size_t at = rb_hs_open_message(object->out, HS_F_log);
+    for (uint32_t i = 0; i < log->count && i < HS_GC_LOG; i++) {
+        const struct hs_gc_entry *entry = &log->list[i];
+        const uint64_t row[] = {
+            entry->gc - before.gc,
+            entry->ns / HS_MS_NS - before.ns / HS_MS_NS,
+            entry->gcs,
+            entry->majors,
+            entry->reason,
+            entry->mark_ns / US_NS,
+            entry->sweep_ns / US_NS,
+            entry->pause_ns / US_NS,
+            entry->allocated,
+            entry->promoted,
+            zigzag(entry->pages, before.pages),
+            zigzag(entry->free_slots, before.free_slots),
+            zigzag(entry->old_objects, before.old_objects),
+        };
+        for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) rb_hs_put_varint(object->out, row[k]);
+        before = *entry;
+    }
+    rb_hs_close_message(object->out, at);
+}
+
+static const char *const reasons[HS_GC_REASONS] = {
+    [HS_GC_NEWOBJ] = "newobj",
+    [HS_GC_MALLOC] = "malloc",
+    [HS_GC_METHOD] = "method",
+    [HS_GC_CAPI] = "capi",
+    [HS_GC_STRESS] = "stress",
+    [HS_GC_NOFREE] = "nofree",
+    [HS_GC_OLDGEN] = "oldgen",
+    [HS_GC_SHADY] = "shady",
+    [HS_GC_OLDMALLOC] = "oldmalloc",
+    [HS_GC_FORCE] = "force",
+    [HS_GC_SAMPLER] = "sampler",
+};
+
+static void
+append_causes(const struct hs_object *object, const struct hs_gc_log *log)
+{
+    rb_hs_open_list(object, HS_F_causes);
+    for (int i = 0; i < HS_GC_REASONS; i++) {
+        const struct hs_gc_cause *cause = &log->causes[i];
+        if (!cause->gcs) continue;
+        size_t at = rb_hs_open_element(object, HS_F_causes);
+        rb_hs_put_text(object, HS_F_reason, hs_text_of(reasons[i]));
+        HS_PUT(object, N(gcs, cause->gcs), N(ns, cause->ns), N(longest_stop_ns, cause->pause_ns));
+        rb_hs_close(object, at);
+    }
+    rb_hs_close_list(object);
+}
+
 static void
 append_gc(const struct hs_object *object, const struct hs_profile_meta *meta)
 {
@@ -66,6 +126,9 @@ append_gc(const struct hs_object *object, const struct hs_profile_meta *meta)
            KNOWN(last_major_ns, meta->last_major_ns), KNOWN(last_major_gc, meta->last_major_gc));
     append_gc_times(object, &meta->gc_times);
     append_majors(object, meta);
+    append_gc_log(object, &meta->gc_log);
+    append_causes(object, &meta->gc_log);
+    HS_PUT(object, KNOWN(cpu_ns, meta->gc_timed ? meta->cpu_ns : 0));
     rb_hs_close(object, at);
 }
 
@@ -257,8 +320,11 @@ rb_hs_encode_memory(const struct hs_profile_meta *meta, const struct hs_sampler_
     append_account(object, HS_F_account, &meta->account);
     append_account(object, HS_F_account_at_start, &meta->account_at_start);
     append_alive(object, &meta->census);
-    HS_PUT_OBJECT(object, HS_F_gc, N(count, meta->gc_count), N(minor, meta->gc_minor), N(major, meta->gc_major),
-                  {HS_F_ns, meta->gc_ns, meta->gc_timed}, KNOWN(last_major_ns, meta->last_major_ns));
+    size_t at = rb_hs_open(object, HS_F_gc);
+    HS_PUT(object, N(count, meta->gc_count), N(minor, meta->gc_minor), N(major, meta->gc_major), {HS_F_ns, meta->gc_ns, meta->gc_timed},
+           KNOWN(last_major_ns, meta->last_major_ns));
+    append_causes(object, &meta->gc_log);
+    rb_hs_close(object, at);
     append_heaps(object, meta);
     HS_PUT_OBJECT(object, HS_F_sampler, N(live_samples, sampler->live_samples), N(samples, sampler->samples),
                   N(malloc_live_samples, sampler->malloc_live_samples), N(malloc_samples, sampler->malloc_samples),

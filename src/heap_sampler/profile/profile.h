@@ -107,11 +107,13 @@ struct hs_profile_meta {
     uint64_t gc_count, gc_minor, gc_major;
     uint64_t objects;           /* allocated by the process so far */
     uint64_t gc_ns;             /* CPU time of all of them */
+    uint64_t cpu_ns;            /* CPU time of the process */
     bool gc_timed;              /* false: no clock measures it */
     uint64_t last_minor_ns, last_major_ns;      /* Unix time, 0: none yet */
     uint64_t last_major_gc;     /* the GC count of the last major one, 0: none yet */
     struct hs_gc_times gc_times;        /* Unix time */
     struct hs_majors majors;            /* the same */
+    struct hs_gc_log gc_log;            /* the same */
     uint32_t diagnose_ppm;      /* share of the run time that periodic profiles may force, in millionths; 0: off */
     struct hs_forced forced;
     uint64_t live_samples;

@@ -57,6 +57,7 @@ rb_hs_describe(struct hs_profile_meta *meta, int number)
         .objects = counts.objects,
         .gc_ns = counts.gc_ns,
         .gc_timed = counts.timed,
+        .cpu_ns = rb_hs_cpu_ns(),
         .last_minor_ns = rb_hs_marks()->minor_ns,
         .last_major_ns = rb_hs_marks()->major_ns,
         .last_major_gc = rb_hs_marks()->major_gc,
@@ -71,6 +72,7 @@ rb_hs_describe(struct hs_profile_meta *meta, int number)
     memcpy(meta->deploy, rb_hs_files.deploy, sizeof(meta->deploy));
     rb_hs_gc_times_copy(&meta->gc_times);
     rb_hs_majors_copy(&meta->majors);
+    rb_hs_gc_log_copy(&meta->gc_log);
     meta->diagnose_ppm = rb_hs_files.diagnose_ppm;
     meta->forced = rb_hs_forced();
     meta->heaps = counts.heap_count < HS_HEAPS_MAX ? counts.heap_count : HS_HEAPS_MAX;

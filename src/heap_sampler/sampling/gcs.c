@@ -99,6 +99,10 @@ static uint64_t process_began_ns;       /* of that clock */
 static uint64_t major_began_ns;         /* the last, or the process; of that clock */
 static struct hs_marks marks;
 static uint64_t majors_ended;           /* atomic figure */
+static struct hs_gc_log gc_log;         /* of the clock that does not go back; its last entry is the present GC, when it began */
+static struct rb_heap_sampler_gc_counts counts_before;  /* when the present GC began */
+static uint64_t pause_began_ns;         /* [gc] */
+static uint64_t longest_pause_ns;       /* of the present GC; atomic figure, [gc] writes it */
 static bool forcing;                    /* [vm] */
 
 uint64_t
@@ -126,6 +130,61 @@ forced_of_present(void)
     return present.forced ? price_so_far() : 0;
 }
 
+/* -- the record of all GCs */
+
+void
+rb_heap_sampler_on_gc_enter(void)
+{
+    pause_began_ns = rb_hs_steady_ns();
+}
+
+void
+rb_heap_sampler_on_gc_exit(void)
+{
+    uint64_t ns = rb_hs_steady_ns() - pause_began_ns;
+    if (ns > longest_pause_ns) __atomic_store_n(&longest_pause_ns, ns, __ATOMIC_RELAXED);
+}
+
+/* What the present GC has taken and left by now; its sums are of the GCs before it. */
+static void
+complete_last(struct hs_gc_log *log, const struct rb_heap_sampler_gc_counts *counts)
+{
+    struct hs_gc_entry *last = &log->list[log->count - 1];
+    uint64_t total_slots = 0;
+    for (uint32_t i = 0; i < counts->heap_count; i++) total_slots += counts->heap[i].total_slots;
+    last->mark_ns = counts->mark_ns - counts_before.mark_ns;
+    last->sweep_ns = counts->gc_ns - counts->mark_ns - (counts_before.gc_ns - counts_before.mark_ns);
+    last->pause_ns = __atomic_load_n(&longest_pause_ns, __ATOMIC_RELAXED);
+    last->pages = counts->pages;
+    last->free_slots = counts->marking || counts->marked_slots > total_slots ? 0 : total_slots - counts->marked_slots;
+    last->old_objects = counts->old_objects;
+    if (!last->majors && counts->old_objects > counts_before.old_objects) last->promoted = counts->old_objects - counts_before.old_objects;
+    rb_hs_gc_log_finish(log);
+}
+
+static void
+log_gc(const struct rb_heap_sampler_gc_counts *counts, const struct hs_gc_time *begun, bool full_mark)
+{
+    struct hs_gc_entry entry = {.ns = begun->ns, .gc = begun->gc, .gcs = 1, .majors = full_mark, .allocated = counts->objects - counts_before.objects};
+    entry.reason = forcing && full_mark ? HS_GC_SAMPLER : counts->reason;
+    if (gc_log.count) complete_last(&gc_log, counts);
+    rb_hs_gc_log_add(&gc_log, &entry);
+    counts_before = *counts;
+    __atomic_store_n(&longest_pause_ns, 0, __ATOMIC_RELAXED);
+}
+
+void
+rb_hs_gc_log_copy(struct hs_gc_log *copy)
+{
+    HS_CONTRACT(tables);
+    struct rb_heap_sampler_gc_counts counts;
+    uint64_t ago = rb_hs_now_ns() - rb_hs_steady_ns();
+    rb_heap_sampler_gc_counts(&counts);
+    *copy = gc_log;
+    if (copy->count) complete_last(copy, &counts);
+    for (uint32_t i = 0; i < copy->count; i++) copy->list[i].ns += ago;
+}
+
 void
 rb_heap_sampler_on_gc_start(bool full_mark)
 {
@@ -136,6 +195,7 @@ rb_heap_sampler_on_gc_start(bool full_mark)
     struct hs_gc_time begun = {rb_hs_steady_ns(), (uint32_t)counts.gc, (uint32_t)(counts.major + full_mark)};
     rb_hs_lock();
     rb_hs_gc_times_add(&times, &begun);
+    log_gc(&counts, &begun, full_mark);
     uint64_t ns = forced_of_present();
     forced.gc_ns += ns;
     budget.gc_ns += (double)ns;
@@ -230,6 +290,7 @@ rb_hs_forced_begin(void)
     process_began_ns = major_began_ns = rb_hs_steady_ns();
     forced = (struct hs_forced){0};
     budget = (struct hs_budget){.since_ns = process_began_ns};
+    memset(gc_log.causes, 0, sizeof(gc_log.causes));
     present.forced = false;
     rb_hs_unlock();
 }

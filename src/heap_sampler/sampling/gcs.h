@@ -13,6 +13,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "heap_sampler/sampling/gc_log.h"
 
 /* -- when GCs began ------------------------------------------------------------------ */
 
@@ -51,6 +52,9 @@ struct hs_gc_times {
 void rb_hs_gc_times_add(struct hs_gc_times *times, const struct hs_gc_time *begun);
 /* The times are Unix time, in nanoseconds, reckoned back from now. [tables] */
 void rb_hs_gc_times_copy(struct hs_gc_times *copy);
+
+/* All GCs so far, the present one included; as above. [tables] */
+void rb_hs_gc_log_copy(struct hs_gc_log *copy);
 
 /* Slots of all heaps: live ones, or all that there are. [any] */
 uint64_t rb_hs_slots(bool live);

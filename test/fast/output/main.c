@@ -34,6 +34,7 @@ main(int argc, char **argv)
         test_native(argv[1]);
         test_table();
         test_epochs();
+        test_gc_log();
         test_gc_times();
         test_majors();
         test_pace();

@@ -15,6 +15,7 @@ void test_native(const char *folder);
 void test_native_fork(void);
 void test_table(void);
 void test_epochs(void);
+void test_gc_log(void);
 void test_gc_times(void);
 void test_majors(void);
 void test_pace(void);

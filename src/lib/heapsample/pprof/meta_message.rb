@@ -19,7 +19,8 @@ module HeapSample
         account_at_start: :account, alive: :alive, inherited: :inherited, inherited_missing: :text, kept: :kept, merged: :merged
       },
       gc: {count: :number, minor: :number, major: :number, last_minor_ns: :number, last_major_ns: :number, last_major_gc: :number, times: :triples,
-           majors: :numbers},
+           majors: :numbers, log: :numbers, causes: [:cause], cpu_ns: :number},
+      cause: {reason: :text, gcs: :number, ns: :number, longest_stop_ns: :number},
       forced: {limit_ppm: :number, gcs: :number, gc_ns: :number, walks: :number, walk_ns: :number, longest_stop_ns: :number, of_ns: :number, last: :text},
       settings: {interval: :number, first_interval: :number, interval_changes: :number, thinnings: :number, interval_auto: :flag, max_samples: :number,
                  only_n: :number, seed: :text},
@@ -66,7 +67,8 @@ module HeapSample
       without_ns: 113, hold_up_ns: 114, walk_ns: 115, name_ns: 116, room_bytes: 117, limit_bytes: 118, cgroup: 119, demand_bytes: 120,
       estimate_bytes: 121, child_bytes: 122, evicted: 123, chain: 124, space: 125, var: 126, name: 127, kind: 128, class: 129, holder: 130,
       made_in: 131, made_path: 132, made_line: 133, free: 134, processes: 135, profiles: 136, evicted_rows: 137, gcs: 138, gc_ns: 139,
-      walks: 140, longest_stop_ns: 141, majors: 142, reason: 143, limit_used: 144, limit_machine: 145, stop_estimate_ns: 150
+      walks: 140, longest_stop_ns: 141, majors: 142, reason: 143, limit_used: 144, limit_machine: 145, stop_estimate_ns: 150,
+      log: 151, causes: 152, cpu_ns: 153
     }.freeze
     # Messages within one Meta, and texts of lists: what the sampler writes has some hundreds.
     ENTRIES_MAX = 20_000

@@ -54,7 +54,7 @@ module HeapSample
           "process_id" => nil, "process_start" => nil, "parent_id" => nil, "title" => nil, "directory" => nil, "gemfile" => nil, "host" => nil, "deploy" => nil, "session" => nil,
           "started_ns" => @started, "taken_ns" => @taken, "objects" => nil, "reason" => nil,
           "gc" => {"count" => @gc_count, "minor" => nil, "major" => nil, "last_minor_ns" => nil, "last_major_ns" => nil,
-                   "times" => nil, "majors" => nil, "last_major_gc" => nil},
+                   "times" => nil, "majors" => nil, "last_major_gc" => nil, "log" => nil, "causes" => [], "cpu_ns" => nil},
           "forced" => nil,
           "settings" => settings, "live_samples" => sum("live_samples"),
           "drops" => DROPS.to_h { |name| [name, sum("drops.#{name}")] }, "own_bytes" => sum("own_bytes"),
