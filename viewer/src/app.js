@@ -1,4 +1,5 @@
 // The page: what is shown, from the data and the state, and what clicks do.
+import { drawGcs } from "./gcs.js";
 import { drawGenerations, drawMemory, generations } from "./charts.js";
 import { drawDiagnosis } from "./diagnosis.js";
 import { el, fill } from "./dom.js";
@@ -313,7 +314,9 @@ export class App {
 
   drawMemory() {
     const chart = this.data.diagnosis ? byId("over-time") : null;
-    drawMemory(byId("memory"), this.data, { hover: (lines, where) => this.tip.show(lines, where) }, chart);
+    const on = { hover: (lines, where) => this.tip.show(lines, where) };
+    drawMemory(byId("memory"), this.data, on, chart);
+    drawGcs(chart?.firstChild ? chart : byId("memory"), this.data, on);
   }
 
   // The page was made wider or narrower.

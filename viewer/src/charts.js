@@ -8,10 +8,10 @@ import { amount, bytes, count, cut, duration, interval, percent, size, visible }
 import { el, fill } from "./dom.js";
 
 const BARS = 40;
-const HEIGHT = 150;
-const MARGIN = { top: 14, right: 28, bottom: 30, left: 70 };
+export const HEIGHT = 150;
+export const MARGIN = { top: 14, right: 28, bottom: 30, left: 70 };
 
-const svgIn = (element, label) => {
+export const svgIn = (element, label) => {
   const width = Math.max(260, element.clientWidth);
   const svg = select(element)
     .append("svg")
@@ -31,7 +31,7 @@ const steps = (top, unit) => {
   return Array.from({ length: Math.ceil(top / step - 1e-9) + 1 }, (_, i) => i * step);
 };
 
-const axes = (svg, x, y, width, { ticks, unit, format = null }) => {
+export const axes = (svg, x, y, width, { ticks, unit, format = null, amountOf = (value) => amount(value, unit) }) => {
   const most = Math.max(2, Math.min(8, Math.floor(width / 110)));
   const all = x.ticks(most);
   const some = all.filter((_, i) => i % Math.ceil(all.length / most) === 0);
@@ -52,13 +52,13 @@ const axes = (svg, x, y, width, { ticks, unit, format = null }) => {
     .call(
       axisLeft(y)
         .tickValues(ticks)
-        .tickFormat((value) => amount(value, unit))
+        .tickFormat(amountOf)
         .tickSizeOuter(0),
     );
 };
 
-const clock = (time) => time.toISOString().slice(11, 19);
-const DAY = 24 * 3600;
+export const clock = (time) => time.toISOString().slice(11, 19);
+export const DAY = 24 * 3600;
 
 // One, two or five times a power of ten GCs a bar.
 const binWidth = (span) => {

@@ -31,7 +31,7 @@ module HeapSample
     def to_markdown = DiagnosisText.new(@diagnosis, @layout.markdown).markdown
 
     def markdown # :nodoc:
-      ["## #{@layout.name(@first.sentence)}", @first.evidence.join(" "), findings, steps, (markdown_table if several?), *others]
+      ["## #{@layout.name(@first.sentence)}", @first.evidence.join(" "), findings, steps, @first.gc.join(" "), (markdown_table if several?), *others]
         .compact.reject(&:empty?).join("\n\n") + "\n"
     end
 

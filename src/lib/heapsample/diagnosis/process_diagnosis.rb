@@ -164,6 +164,14 @@ module HeapSample
       @peak ||= PeakUsage.of(judged.first, least: least) { |info| info.account&.then { |account| account.in_use } }
     end
 
+    # What GC costs the first member that is judged: a GCCost; nil if its profiles have no record of GCs.
+    def gc_cost
+      return @gc_cost if defined?(@gc_cost)
+
+      record = GCRecord.of(info)
+      @gc_cost = record && record.causes.any? ? GCCost.new(record, series.last) : nil
+    end
+
     # HeapSample::Meta of the last profile of the first member that is judged.
     def info = series.infos.last
     # The first member that is judged.
@@ -180,7 +188,7 @@ module HeapSample
        interval_per_hour: rate&.values_at(0, 2), seconds_to_limit: seconds_to_limit, created: created&.place&.text,
        detectable_per_hour: (detectable if state == :none), counts: counts.all.map { |count| count_to_h(count) },
        findings: findings.map { |finding| finding.to_h(stacks: stacks) { |bytes| lines.per_hour(bytes) if grows? } },
-       evidence: text.evidence, next: text.advice, warnings: members.flat_map(&:warnings), window: window, unused: unused}
+       evidence: text.evidence, next: text.advice, warnings: members.flat_map(&:warnings), window: window, unused: unused, gc: gc_cost&.to_h}
     end
 
     private

@@ -54,7 +54,7 @@ module HeapSample
       @layout = layout
     end
 
-    def to_s = @layout.text([head, answer, why, *paragraphs, *advised])
+    def to_s = @layout.text([head, answer, why, *paragraphs, *advised, gc.flat_map { |one| @layout.sentence(one) }])
 
     def lines(_ = nil) = [*answer, *why]
 
@@ -73,6 +73,9 @@ module HeapSample
 
     # What speaks for it, an Array of sentences.
     def evidence = [*counted, *(PiledUp.new(series, growing_threads.kind).sentences(@layout) if growing_threads), *limit, *(rss_parts unless @diagnosis.leak?)]
+
+    # What GC costs, an Array of sentences.
+    def gc = @diagnosis.gc_cost ? @diagnosis.gc_cost.sentences(@layout) : []
 
     # What to do next, an Array of sentences; a command is at the end.
     def advice = steps.map(&:to_s)

@@ -30,7 +30,7 @@ module HeapSample
       profile = columns.add_all(ViewSheet.of_profile(@profile, frames, labels))
       growths = @growths.map { |growth| about_growth(growth).merge(columns: columns.add_all(ViewSheet.of_growth(growth, frames, labels))) }
       {title: @titles.of(@profile), process: @number, pid: @profile.info.process_id, name: name, **about, profile: profile, growths: growths, kept: kept(columns, frames, labels),
-       walked: (@titles.moment(@walked) if @walked), majors: majors, **memory}
+       walked: (@titles.moment(@walked) if @walked), majors: majors, gcs: gcs, **memory}
     end
 
     private
@@ -105,6 +105,15 @@ module HeapSample
 
     # When the major GCs began that profiles list: seconds of Unix time.
     def majors = @infos.flat_map(&:majors).to_h { |major| [major.gc, major.time.to_f] }.values.sort
+
+    # The GCs that the last profile lists: how many each entry has, when it began, CPU time and the longest pause in seconds, heap pages
+    # and old objects; and what GC costs, in sentences. nil: it lists none.
+    def gcs
+      record = GCRecord.of(@profile.info) or return
+
+      {list: record.entries.map { |entry| [entry.gcs, entry.time.to_f, entry.took, entry.pause, entry.pages, entry.old_objects] },
+       cost: (GCCost.new(record, @profile).sentences(@layout) if record.causes.any?)}
+    end
 
     # The accounts of the process in the order of time: seconds of Unix time and
     # bytes of each part, nil where it is not known.

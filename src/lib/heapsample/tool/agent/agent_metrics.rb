@@ -16,6 +16,11 @@ module HeapSample
         size, total, live = heap.values_at(:slot_size, :total_slots, :live_slots)
         size && total && live ? {["live", size] => live, ["free", size] => [total - live, 0].max} : {}
       end
+      # A figure of GCs by reason.
+      CAUSES = lambda do |report, name|
+        list = report.dig(:raw, "gc", "causes")
+        (list.is_a?(Array) ? list.grep(Hash) : []).select { |cause| GCRecord::REASONS.key?(cause["reason"]) }.to_h { |cause| [[cause["reason"]], cause[name]] }
+      end
       LIMIT = ->(report, name) { {[report[:account].limit&.machine ? "machine" : "cgroup"] => report[:account][name]} }
       # Name without _total, which a unit may end; type; help; names of labels; what of a report: a number, or one for each
       # list of the labels' values.
@@ -38,6 +43,9 @@ module HeapSample
         "ruby_jemalloc_bytes" => [:gauge, "Figures of jemalloc; virtual memory, too.", %w[state], ->(report) { RAW[Account::JEMALLOC, report[:raw].dig("account", "jemalloc")] }],
         "ruby_gc_runs" => [:counter, "Garbage collections.", %w[kind], ->(report) { RAW[%i[minor major], report[:gc]] }],
         "ruby_gc_seconds" => [:counter, "CPU time of garbage collections.", [], ->(report) { SECONDS[report[:gc][:ns]] }],
+        "ruby_gc_reason_runs" => [:counter, "Garbage collections by reason, since the process began.", %w[reason], ->(report) { CAUSES[report, "gcs"] }],
+        "ruby_gc_reason_seconds" => [:counter, "CPU time of garbage collections by reason.", %w[reason], ->(report) { CAUSES[report, "ns"].transform_values(&SECONDS) }],
+        "ruby_gc_longest_pause_seconds" => [:gauge, "The longest pause of a garbage collection.", [], ->(report) { SECONDS[CAUSES[report, "longest_stop_ns"].values.grep(Integer).max] }],
         "ruby_gc_last_major_timestamp_seconds" => [:gauge, "Unix time of the last major garbage collection while sampling was on.", [], ->(report) { SECONDS[report[:gc][:last_major_ns]] }],
         "ruby_heap_slots" => [:gauge, "Slots of heap pages, by the bytes of a slot.", %w[state slot_size], ->(report) { report[:heaps].map(&SLOTS).inject({}, :merge) }],
         "ruby_threads" => [:gauge, "Threads by state.", %w[state], ->(report) { RAW[Population::STATES, report[:raw].dig("alive", "threads")] }],
