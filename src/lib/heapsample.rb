@@ -23,7 +23,7 @@
 #
 # This file lists where every constant is, and loads each from its own folder when it is first used;
 # so no file below requires another, and no two copies of the library mix.  What a program requires by name is in this folder:
-# heapsample, and in heapsample/ assertions, minitest, test_unit, rspec, rails, active_job, sidekiq and web.
+# heapsample, and in heapsample/ assertions, minitest, test_unit, rspec, rails, active_job, sidekiq, gc_log and web.
 module HeapSample
   # A file that is not a readable profile.  The message names the file and what
   # is wrong with it.
@@ -173,6 +173,18 @@ module HeapSample
   autoload :ProcessDiagnosis, "#{here}/diagnosis/process_diagnosis"
   autoload :ProcessDiagnosisText, "#{here}/diagnosis/process_diagnosis_text"
 
+  # Two sets of runs of a command.
+  autoload :Budget, "#{here}/compare/budget"
+  autoload :Comparison, "#{here}/compare/comparison"
+  autoload :ComparisonText, "#{here}/compare/comparison_text"
+  autoload :RunFolder, "#{here}/compare/run_folder"
+
+  # GCs over time, and what they cost.
+  autoload :GCCost, "#{here}/gc/gc_cost"
+  autoload :GCRecord, "#{here}/gc/gc_record"
+  autoload :GCReport, "#{here}/gc/gc_report"
+  autoload :GCReportText, "#{here}/gc/gc_report_text"
+
   # The page for a browser.
   autoload :View, "#{here}/html/view"
   autoload :ViewColumns, "#{here}/html/columns"
@@ -186,8 +198,10 @@ module HeapSample
   autoload :Viewable, "#{here}/html/viewable"
 
   # What a block leaves behind, in test suites.
+  autoload :Allocation, "#{here}/testing/allocation"
   autoload :Assertions, "#{here}/assertions"
   autoload :BlockRun, "#{here}/testing/block_run"
+  autoload :PeakMemory, "#{here}/testing/peak_memory"
   autoload :RepeatedBlock, "#{here}/testing/repeated_block"
   autoload :Retention, "#{here}/testing/retention"
 end

@@ -4,7 +4,7 @@ require "heapsample"
 
 module HeapSample
   # Assertions on memory for test suites; heapsample/minitest and heapsample/test_unit
-  # put them where tests find them.  On a Ruby without the sampler a test that uses one is
+  # put them where tests find them.  On a Ruby without the sampler a test that uses one of the first two is
   # skipped, with the reason.
   module Assertions
     # call-seq:
@@ -35,13 +35,40 @@ module HeapSample
       assert(repeated.leaks.empty?, repeated.leaks.empty? ? nil : repeated.message)
     end
 
+    # call-seq:
+    #   assert_allocates_at_most(objects, warmup: 1, threads: nil) { }
+    #
+    # Fails if the block allocates more objects: of this thread on a Ruby with the sampler, else of the process.  See
+    # HeapSample::Allocation.
+    def assert_allocates_at_most(objects, **options, &block)
+      at_most("assert_allocates_at_most", "objects", objects, block) { Allocation.new(**options, &block) }
+    end
+
+    # call-seq:
+    #   assert_peak_at_most(bytes, warmup: 0) { }
+    #
+    # Fails if the block raises the resident memory of the process by more bytes.  It is skipped where the kernel does not
+    # show the peak.  See HeapSample::PeakMemory.
+    def assert_peak_at_most(bytes, **options, &block)
+      PeakMemory.possible? or return heap_sample_skip(PeakMemory::REASON)
+      at_most("assert_peak_at_most", "bytes", bytes, block) { PeakMemory.new(**options, &block) }
+    end
+
     private
+
+    def at_most(name, unit, limit, block)
+      raise ArgumentError, "#{name} needs a block" unless block
+      raise ArgumentError, "#{unit} must be a number of 0 or more, not #{limit.inspect}" unless limit.is_a?(Numeric) && limit >= 0
+
+      measured = yield
+      assert(!measured.more_than?(limit), measured.more_than?(limit) ? measured.message(limit) : nil)
+    end
 
     # minitest skips, test-unit omits; both raise.
     def heap_sample_or_skip
-      return true if BlockRun.possible?
-
-      respond_to?(:omit, true) ? omit(BlockRun::REASON) : skip(BlockRun::REASON)
+      BlockRun.possible? || heap_sample_skip(BlockRun::REASON)
     end
+
+    def heap_sample_skip(reason) = respond_to?(:omit, true) ? omit(reason) : skip(reason)
   end
 end

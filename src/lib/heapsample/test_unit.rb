@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# assert_retains_at_most and assert_no_leak in test-unit; see HeapSample::Assertions.
+# assert_retains_at_most, assert_no_leak, assert_allocates_at_most and assert_peak_at_most in test-unit; see HeapSample::Assertions.
 require "test/unit"
 require "heapsample/assertions"
 

@@ -121,6 +121,10 @@ HeapSample::Profile.load(File.open(File.join(folder, "05.pb.gz"), "rb"), name: "
   times = profile.info.gc_times
   times.each { |begun| times.allocated_at(begun.gc) }
   times.size
+  record = HeapSample::GCRecord.of(profile.info)
+  record.profile = profile
+  [record, *record.entries, *record.causes, HeapSample::GCCost.new(record)].each { |one| read(one) }
+  HeapSample::GCReport.new(record).then { |report| [report.to_s, report.to_h, report.text.lines(3), report.text.summary, report.text.to_csv] }
   account = profile.info.account
   read(account)
   account.since(profile.info.account_at_start)
@@ -228,6 +232,23 @@ begin
 rescue RuntimeError => error
   raise unless error.message.include?("leaks")          # what rbs/test remembers of each run
 end
+suite.assert_allocates_at_most(1_000_000) { work(3) && nil }
+suite.assert_peak_at_most(1 << 40) { work(3) && nil }
+
+# Runs of a command, and their comparison.
+2.times do |number|
+  FileUtils.mkdir_p(File.join(folder, "runs", "run-00#{number}"))
+  File.write(File.join(folder, "runs", "run-00#{number}", "1.json"), JSON.generate(format: 1, allocated: 10, retained: 5, peak: nil, sampled: true, tests: {"T#a" => 3}, environment: {"ruby" => "x"}))
+  now.save(File.join(folder, "runs", "run-00#{number}", "1.pb.gz"))
+end
+runs = HeapSample::RunFolder.new(File.join(folder, "runs"))
+[read(runs), read(runs.runs.first), runs.with(runs.runs), runs.values(:retained), runs.keys(:retained, :line).each { |key| [runs.row(:retained, :line, key), runs.place(key)] }]
+comparison = HeapSample::Comparison.new(runs, runs, limit: 0.02)
+[read(comparison), comparison.rows(:retained, :line), comparison.culprits(:retained, :gem), comparison.text.to_markdown, comparison.text.to_junit]
+comparison.totals.each { |row| read(row) }
+budget = HeapSample::Budget.of(runs)
+budget.save(File.join(folder, "memory.json"))
+[HeapSample::Budget.load(File.join(folder, "memory.json")).over(runs).each { |over| read(over) }, budget.environment(runs)]
 # The page, of a template that stands for the real one.
 template = File.join(folder, "template.html")
 File.write(template, "<title><!--title--></title><!--data-->")
