@@ -10,7 +10,7 @@ require_relative "plain"
 class HelpTest < DocsTest
   EXAMPLE_WITHIN = 6      # lines from the top
   # The name of a value says what it is; the name of a number is its unit.
-  VALUES = %w[ADDRESS CHARACTERS FILE FOLDER FORMAT GCS KIND LINES NAME NAME=VALUE NODES OUTPUT PATH PATH|NAME PERCENT PROFILES ROWS SECONDS SHARE SIZE TEXT VALUE VERDICTS WHEN].freeze
+  VALUES = %w[ADDRESS CHARACTERS FILE FOLDER FORMAT GCS KIND LINES NAME NAME=VALUE NODES OUTPUT PATH PATH|NAME PERCENT PROFILES ROWS RUNS SECONDS SHARE SIZE TEXT VALUE VERDICTS WHEN].freeze
   SETTING_VALUES = %w[size path seconds number share name address:port 1/number on off share|number share|size].freeze
 
   # A name, what stands behind it, and the heading above it.

@@ -4,6 +4,8 @@
 module Examples
   KEPT = []
 
+  def self.megabytes(count) = ("m" * (count << 20)).size
+
   class Shop
     def initialize
       @recent = {}

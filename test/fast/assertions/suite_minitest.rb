@@ -33,3 +33,12 @@ class FailsTest < Minitest::Test
   def test_megabyte = assert_retains_at_most(1000) { Examples::KEPT << "m" * 1_000_000 }
   def test_leak = assert_no_leak(warmup: 1, runs: 6) { Examples::KEPT << Object.new }
 end
+
+class AllocatesTest < Minitest::Test
+  def setup = @shop = Examples::Shop.new
+
+  def test_few = assert_allocates_at_most(10_000) { @shop.work }
+  def test_small_peak = assert_peak_at_most(200 << 20) { @shop.work }
+  def test_many = assert_allocates_at_most(10) { @shop.work }
+  def test_large_peak = assert_peak_at_most(1 << 20) { Examples.megabytes(40) }
+end

@@ -22,3 +22,12 @@ RSpec.describe "what fails" do
   it("retains a megabyte") { expect { Examples::KEPT << "m" * 1_000_000 }.to retain_at_most(1000) }
   it("leaks") { expect { Examples::KEPT << Object.new }.not_to leak(warmup: 1, runs: 6) }
 end
+
+RSpec.describe "what allocates" do
+  let!(:shop) { Examples::Shop.new }
+
+  it("is little") { expect { shop.work }.to allocate_at_most(10_000) }
+  it("has a small peak") { expect { shop.work }.to peak_at_most(200 << 20) }
+  it("is much") { expect { shop.work }.to allocate_at_most(10) }
+  it("has a large peak") { expect { Examples.megabytes(40) }.to peak_at_most(1 << 20) }
+end

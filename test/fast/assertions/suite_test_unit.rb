@@ -33,3 +33,12 @@ class FailsTest < Test::Unit::TestCase
   test("a megabyte") { assert_retains_at_most(1000) { Examples::KEPT << "m" * 1_000_000 } }
   test("a leak") { assert_no_leak(warmup: 1, runs: 6) { Examples::KEPT << Object.new } }
 end
+
+class AllocatesTest < Test::Unit::TestCase
+  setup { @shop = Examples::Shop.new }
+
+  test("few") { assert_allocates_at_most(10_000) { @shop.work } }
+  test("a small peak") { assert_peak_at_most(200 << 20) { @shop.work } }
+  test("many") { assert_allocates_at_most(10) { @shop.work } }
+  test("a large peak") { assert_peak_at_most(1 << 20) { Examples.megabytes(40) } }
+end

@@ -11,9 +11,9 @@ class AssertionsTest < Test
   RSPEC = "require 'rspec/autorun'; #{LOAD}".freeze
   # What starts a suite, how it counts what holds and what fails, and how it counts tests that are left out.
   SUITES = {
-    minitest: [LOAD, /7 runs, .*2 failures, 0 errors, 0 skips/, /7 runs, 0 assertions, 0 failures, 0 errors, 7 skips/],
-    test_unit: [LOAD, /7 tests, .*2 failures, 0 errors, .* 0 omissions/, /0 failures, 0 errors, 0 pendings, 7 omissions/],
-    rspec: [RSPEC, /7 examples, 2 failures$/, /7 examples, 0 failures, 7 pending/],
+    minitest: [LOAD, /11 runs, .*4 failures, 0 errors, 0 skips/, /11 runs, 4 assertions, 2 failures, 0 errors, 7 skips/],
+    test_unit: [LOAD, /11 tests, .*4 failures, 0 errors, .* 0 omissions/, /2 failures, 0 errors, 0 pendings, 7 omissions/],
+    rspec: [RSPEC, /11 examples, 4 failures$/, /11 examples, 2 failures, 7 pending/],
   }.freeze
   # minitest prints no reason of a test that it skips.
   REASON = "this Ruby has no heap sampler"
@@ -22,6 +22,11 @@ class AssertionsTest < Test
     /The block retains 9\d{2}\.\d KiB in \d+ objects?; at most 1000 B are allowed/, /The block leaks: after 6 runs/, /with buffers +objects +class +line/,
     /HEAP_SAMPLE_REPORT=1 shows the whole report/, /: retained by `Examples::KEPT`$/
   ].freeze
+
+  # Three lines each, and the stack.
+  ALLOCATES = /The block allocates \d+ objects; at most 10 are allowed\.\n\s*Counted for the thread that runs the block\.\n\s*Most objects are from .*examples\.rb:\d+ `.*`: \d+\.\n\s+.*examples\.rb:\d+ /
+  PEAK = /The block needs (?:39|4\d)\.\d MiB more resident memory at its peak; at most 1\.0 MiB are allowed\.\n\s*Counted for the whole process, all threads\.\n\s*Most objects are from .*: \d+\.$/
+  NO_LINE = /The block allocates \d+ objects; at most 10 are allowed\.\n\s*Counted for the whole process, all threads\.\n\s*A Ruby with the heap sampler shows the line\./
 
   # What a suite prints; that tests fail is no failure here.
   def suite(name, before = nil)
@@ -49,14 +54,14 @@ class AssertionsTest < Test
   SUITES.each do |name, (_, counts, omitted)|
     test "#{name}: what holds passes, what does not fails, with the lines behind it" do
       said = suite(name)
-      [counts, *FAILURES].each { |text| assert_match text, said }
+      [counts, *FAILURES, ALLOCATES, PEAK].each { |text| assert_match text, said }
       assert_equal [true, true], messages(said).map { |lines| lines.size.between?(2, 10) }
       refute_match(/Heap sample of process|Memory of the process/, said)
     end
 
-    test "#{name}: without the sampler all tests are left out#{", with the reason" unless name == :minitest}" do
+    test "#{name}: without the sampler tests are left out#{", with the reason" unless name == :minitest}, but those that count allocations of the process" do
       said = suite(name, "GC.singleton_class.undef_method(:sample_profile)")
-      assert_match omitted, said
+      [omitted, NO_LINE].each { |text| assert_match text, said }
       assert_includes said, REASON unless name == :minitest
     end
   end

@@ -25,6 +25,8 @@ module HeapSample
     # Of the time, a change of Row#detectable is found.
     POWER_T = 1.75
     RUNS_MOST = 30
+    # Figures that are counted. Bytes allocated are estimated from samples, and the peak depends on when GCs run.
+    EXACT = %i[allocated retained].freeze
 
     # A figure of the whole run (+group+ and +key+ nil), or of a row. +base+, +head+: means; +interval+: of the difference, such
     # that all intervals of the comparison hold together in 99 of 100 comparisons; +unit+: the limit in its unit.
@@ -64,8 +66,8 @@ module HeapSample
       higher.any? ? higher : rows.select { |row| row.difference.positive? }.first(most)
     end
 
-    # How many runs of each side let a change of the limit be found in all figures but the peak; nil: more than RUNS_MOST.
-    def runs_needed = totals.reject { |row| row.figure == :peak }.map { |row| needed(row) }.then { |all| all.max unless all.include?(nil) }
+    # How many runs of each side let a change of the limit be found in the figures that are counted exactly; nil: more than RUNS_MOST.
+    def runs_needed = totals.select { |row| EXACT.include?(row.figure) }.map { |row| needed(row) }.then { |all| all.max unless all.include?(nil) }
 
     # What differs around the runs: [name, of base, of head].
     def environment

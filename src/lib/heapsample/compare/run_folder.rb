@@ -7,7 +7,7 @@ module HeapSample
   # process. The first run fills caches, and does not count.
   class RunFolder
     # What is measured of a run as a whole: title, and whether it is bytes. Of several processes the sum; of the peak, the largest.
-    FIGURES = {allocated: ["objects allocated", false], allocated_bytes: ["bytes allocated", true], retained: ["bytes retained at the end", true], peak: ["peak resident memory", true]}.freeze
+    FIGURES = {allocated: ["objects allocated", false], allocated_bytes: ["bytes allocated", true], retained: ["bytes retained at the end", true], peak: ["peak resident memory", true]}.each_value(&:freeze).freeze
     # How rows are grouped, and the label that tests have.
     GROUPS = {line: :method, gem: :gem, test: :"label:test"}.freeze
     # Figures of rows, and the estimate that each is.
@@ -104,7 +104,7 @@ module HeapSample
     # Of the method and not of the line, which moves where code above it changes; gems without version.
     def key(group, key, layout)
       case group
-      when :line then key.is_a?(Place) ? [layout.path(key.path).sub(/\A([^\/]+)-\d[^\/]*\//, '\1/'), key.label].compact.join(" ") : key.to_s
+      when :line then key.is_a?(Place) ? [layout.path(key.path).sub(/\A([^\/]+)-\d[^\/]*\//, '\1/'), key.label].compact.join(" ").lstrip : key.to_s
       when :gem then key.to_s.sub(/-\d[^-]*\z/, "")
       else key unless key == Labels::NONE
       end

@@ -35,7 +35,7 @@ module HeapSample
 
     def more_than?(limit) = bytes > limit
 
-    # For a person: three lines, and the stack that allocates most when the block runs once more.
+    # For a person: three lines, and the stack that allocates most objects when the block runs once more.
     def message(limit, layout: Layout.new(root: Dir.pwd))
       ["The block needs #{layout.bytes(bytes)} more resident memory at its peak; at most #{layout.bytes(limit)} are allowed.",
        "Counted for the whole process, all threads.", *most(layout)].join("\n")
@@ -46,7 +46,7 @@ module HeapSample
     def most(layout)
       return ["A Ruby with the heap sampler shows the line."] unless BlockRun.possible?
 
-      Allocation.most(GC.sample_profile(interval: 4096, threads: :all, &@block).to_profile, :alloc_space, layout)
+      Allocation.most(Allocation.profile(:all, @block), layout)
     rescue StandardError
       []
     end

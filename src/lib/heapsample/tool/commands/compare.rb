@@ -20,8 +20,8 @@ module HeapSample
           heapsample compare head --budget memory.json        against budgets; --accept writes them
         TEXT
         HELP = <<~TEXT
-          The first run fills caches, and does not count. What is "higher" differs in all runs, by the limit at
-          least, and by more than noise: at most one of a hundred comparisons of equal code names anything.
+          The first run fills caches, and does not count. "Higher" differs in all runs, by the limit or more, and
+          by more than noise. At most one of a hundred comparisons of equal code names anything.
           On a Ruby with the heap sampler, lines, gems and tests are compared. On others, tests by objects allocated.
         TEXT
         RUNS_LEAST = 5
@@ -54,7 +54,7 @@ module HeapSample
             options[:limit] = number("--limit", limit.delete_suffix("%"), 0.1..100.0, "a number from 0.1 to 100") / 100
           end
           parser.on("--runs RUNS", "runs to make (default: as many as the limit needs, #{RUNS_LEAST} to #{RUNS_MOST})") { |runs| options[:runs] = positive("--runs", runs) }
-          parser.on("--budget FILE", "file of budgets, for one FOLDER") { |file| options[:budget] = file }
+          parser.on("--budget FILE", "compare one FOLDER with this file of budgets (default: none)") { |file| options[:budget] = file }
           parser.on("--accept", "write the file of budgets from these runs") { options[:accept] = true }
         end
 
