@@ -59,7 +59,18 @@ rb_hs_gc_log_finish(struct hs_gc_log *log)
     struct hs_gc_entry *last = &log->list[log->count - 1];
     struct hs_gc_cause *cause = &log->causes[last->reason];
     last->took_ns = last->mark_ns + last->sweep_ns;
+    if (log->inherited) {
+        log->inherited = false;
+        return;
+    }
     cause->gcs++;
     cause->ns += last->took_ns;
     cause->pause_ns = larger(cause->pause_ns, last->pause_ns);
+}
+
+void
+rb_hs_gc_log_begin(struct hs_gc_log *log)
+{
+    memset(log->causes, 0, sizeof(log->causes));
+    log->inherited = log->count > 0;
 }

@@ -15,6 +15,7 @@
  *
  * No MRI header.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -60,6 +61,7 @@ struct hs_gc_cause {
 
 struct hs_gc_log {
     uint32_t count;
+    bool inherited;             /* the last entry is of the parent: it counts for no reason */
     struct hs_gc_entry list[HS_GC_LOG];         /* by time */
     struct hs_gc_cause causes[HS_GC_REASONS];   /* of all GCs since the process began, or was forked */
 };
@@ -69,5 +71,7 @@ _Static_assert(sizeof(struct hs_gc_log) <= 64 << 10, "the record is bounded");
 void rb_hs_gc_log_add(struct hs_gc_log *log, const struct hs_gc_entry *entry);
 /* The last entry, a single GC, is complete: it counts for its reason. Tested alone. */
 void rb_hs_gc_log_finish(struct hs_gc_log *log);
+/* The process begins, or a forked child: the reasons have no GCs yet. Tested alone. */
+void rb_hs_gc_log_begin(struct hs_gc_log *log);
 
 #endif

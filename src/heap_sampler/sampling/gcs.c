@@ -290,7 +290,7 @@ rb_hs_forced_begin(void)
     process_began_ns = major_began_ns = rb_hs_steady_ns();
     forced = (struct hs_forced){0};
     budget = (struct hs_budget){.since_ns = process_began_ns};
-    memset(gc_log.causes, 0, sizeof(gc_log.causes));
+    rb_hs_gc_log_begin(&gc_log);
     present.forced = false;
     rb_hs_unlock();
 }

@@ -402,6 +402,60 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     RUBY
   end
 
+  def test_all_gcs_are_recorded_with_what_they_took
+    assert_sampled(<<~'RUBY')
+      record = -> { HeapSample::GCRecord.of(GC.sample_profile.to_profile.info) }
+      record.call
+      before = GC.stat(:total_allocated_objects)
+      5.times { GC.start }
+      20_000.times { "x" * 2000 }
+      300.times { "y" * 400_000 }
+      GC.disable
+      info, now = GC.sample_profile.to_profile.info, record.call
+      assert_equal [GC.count, GC.stat(:major_gc_count)], [now.gcs, now.majors]
+      assert_equal [now.gcs, now.majors], [now.causes.sum(&:gcs), now.causes.select { |cause| %w[nofree oldgen shady oldmalloc force sampler].include?(cause.reason) }.sum(&:gcs)]
+      assert_operator now.causes.find { |cause| cause.reason == "force" }.gcs, :>=, 5
+      assert_not_empty now.causes.map(&:reason) & %w[malloc oldmalloc]
+      assert_in_delta GC.total_time / 1e9, now.seconds, 0.002
+      assert_in_delta now.seconds, now.entries.sum(&:took), 0.002
+      assert now.share.between?(0.001, 1), now.share
+      assert_operator now.longest_pause, :>, 0.0001
+      assert now.entries.all? { |entry| entry.pause > 0 && entry.pause < 5 }
+      last = now.entries.last
+      assert_equal [GC.stat(:heap_allocated_pages), GC.count], [last.pages, last.gc]
+      assert_in_delta GC.stat(:old_objects), last.old_objects, 300
+      assert_in_delta GC.stat(:heap_available_slots), last.free_slots + GC.stat(:heap_live_slots), 0.3 * GC.stat(:heap_available_slots)
+      assert_in_delta GC.stat(:total_allocated_objects), now.entries.sum(&:allocated), 60_000
+    RUBY
+  end
+
+  def test_older_gcs_share_entries_and_a_forked_child_counts_its_own
+    assert_sampled(<<~'RUBY')
+      record = -> { HeapSample::GCRecord.of(GC.sample_profile.to_profile.info) }
+      1500.times { GC.start(full_mark: false) }
+      now = record.call
+      assert_operator now.entries.size, :<=, 256
+      assert_equal [GC.count, [1]], [now.gcs, now.entries.last(64).map(&:gcs).uniq]
+      assert_operator now.causes.find { |cause| cause.reason == "method" }.gcs, :>=, 1500
+      pid = fork do
+        3.times { GC.start }
+        child = record.call
+        assert_operator child.gcs, :>=, 1503
+        assert_operator child.causes.sum(&:gcs), :<, 50
+        assert_operator child.share, :<=, 1
+        exit!(0)
+      rescue Exception
+        exit!(1)
+      end
+      assert_equal 0, Process.wait2(pid).last.exitstatus
+      GC.measure_total_time = false
+      GC.start
+      assert_nil record.call.share
+      assert_equal 0, record.call.entries.last.took
+      assert_operator record.call.entries.last.pause, :>, 0
+    RUBY
+  end
+
   # While MRI marks in steps, Ractors may lose objects.
   def test_a_forced_gc_marks_at_once_where_there_were_ractors
     assert_forced_marking(in_steps: true)

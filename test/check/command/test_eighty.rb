@@ -37,6 +37,26 @@ class EightyTest < Test
     end
   end
 
+  # GCs, one of them large.
+  def gc_profile
+    log = [8, 1_699_999_999_000, 8, 2, 6, 9_000_000, 1_000_000, 2_500_000, 70_000_000_000, 9_000_000, 400_000, 100_000_000, 800_000_000, 1, 81_000, 1, 0, 1, 1, 0, 7, 800, 20, 1, 400, 40] +
+          [1, 500, 1, 0, 0, 500, 200, 700, 80_000, 20, 0, 0, 0]
+    causes = [{"reason" => "oldgen", "gcs" => 8, "ns" => 10_000_000_000, "longest_stop_ns" => 2_500_000_000}]
+    build = Build.new("title" => "puma: #{"a_title_" * 20}", "gc" => {"count" => 10, "log" => log, "causes" => causes, "cpu_ns" => 50_000_000_000}).row([OF_A_GEM, HOSTILE], LONG_CLASS, alloc: 40)
+    write(File.join(dir, "gc", "gc.pb.gz"), PprofEncoder.gzip(build.raw))
+  end
+
+  # Runs of a command, whose tests have long names.
+  def runs(name, objects)
+    3.times do |number|
+      tests = {"#{HOSTILE} #{"and so on " * 20}" => objects}
+      data = {format: 1, allocated: 1_000_000 + objects, retained: 5 << 20, peak: 60 << 20, sampled: false, tests: tests, environment: {"gem #{"long-" * 20}name" => name, "ruby" => "ruby 3.4.5"}}
+      FileUtils.mkdir_p(File.join(dir, name, "run-00#{number}"))
+      write(File.join(dir, name, "run-00#{number}", "1.json"), JSON.generate(data))
+    end
+    File.join(dir, name)
+  end
+
   def at_80(*arguments) = (@texts ||= {})[arguments] ||= on_terminal(*arguments, columns: 80).gsub(/\e\[\d*m/, "")
 
   attr_reader :commands
@@ -49,6 +69,7 @@ class EightyTest < Test
     kept = HeldBuild.new(Build.new.row([OF_A_GEM, HOSTILE], LONG_CLASS, inuse: 40, at_gc: 95))
     ways = Array.new(9) { |level| "ivar @#{"of_level_#{level}_" * 5} of #{LONG_CLASS}" }
     write(held, HeapSample::Formats.encode(kept.way(0, ["constant #{LONG_CLASS}::ALL", *ways, "local local #{"x" * 90} of block in <main> @/srv/#{"deep/" * 30}a.rb:7"]).profile, "pb"))
+    FileUtils.mkdir(File.join(dir, "gc"))
     bys = HeapSample::Groups::BY.map { |by| ["--by", by.to_s] }
     churn = [[last, "--value", "churn"]]
     ages = [[last, "--by", "generation"], [last, "--by", "generation", "--age", "5.."]]
@@ -57,7 +78,8 @@ class EightyTest < Test
       "tree" => [[last], [last, "--callers"], [last, "--by", "method"]],
       "diff" => [profiles.values_at(0, 24), profiles.values_at(0, 10, 24), [*profiles.values_at(0, 24), "--by", "method", "--stacks"]],
       "line" => [["#{CONTROLLER}:1234", dir], ["column.rb:76", dir]], "why" => [[held], [held, "--full", "--by", "line"]],
-      "diagnose" => [[dir], [dir, "--stacks"], [last], [last, "--stacks"], [last, "--about"]]
+      "diagnose" => [[dir], [dir, "--stacks"], [last], [last, "--stacks"], [last, "--about"]],
+      "gc" => [[gc_profile], [File.join(dir, "gc"), "--top", "1"]], "compare" => [[runs("base_of_the_pull_request", 5000), runs("head_of_the_pull_request", 500_000)]]
     }
   end
 

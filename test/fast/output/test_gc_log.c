@@ -104,6 +104,14 @@ test_life(const char *name, uint64_t (*gap)(void))
     }
     ok(gcs == GCS && ns == truth.mark_ns + truth.sweep_ns && longest == truth.pause_ns && joined > 0,
        "record of GCs: %s: the reasons have all GCs, %u entries several", name, joined);
+    /* In a forked child the GC that went on in the parent counts for no reason, and the next does. */
+    rb_hs_gc_log_begin(&log);
+    rb_hs_gc_log_finish(&log);
+    struct hs_gc_entry entry = {.ns = now, .gc = GCS + 1, .gcs = 1, .reason = HS_GC_FORCE, .mark_ns = 7};
+    rb_hs_gc_log_add(&log, &entry);
+    rb_hs_gc_log_finish(&log);
+    for (int i = gcs = 0; i < HS_GC_REASONS; i++) gcs += log.causes[i].gcs;
+    ok(gcs == 1 && log.causes[HS_GC_FORCE].ns == 7, "record of GCs: %s: a forked child counts its own", name);
 }
 
 void

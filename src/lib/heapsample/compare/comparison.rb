@@ -36,6 +36,19 @@ module HeapSample
       def higher? = verdict == :higher
     end
 
+    # call-seq:
+    #   Comparison.student(level, degrees) -> Float
+    #
+    # The two-sided quantile of Student's t.
+    def self.student(level, degrees) # :nodoc:
+      low, high = 0.0, 1e6
+      60.times do
+        middle = low < 1 ? (low + high) / 2 : Math.sqrt(low * high)
+        Statistics.incomplete_beta(degrees / (degrees + (middle**2)), degrees / 2.0, 0.5) > level ? low = middle : high = middle
+      end
+      high
+    end
+
     # RunFolder of both sides; the part of a whole run that a change must have.
     attr_reader :base, :head, :limit
 
@@ -160,19 +173,6 @@ module HeapSample
 
       @critical ||= {}
       @critical[degrees.round(2)] ||= Comparison.student(ALPHA / tests, degrees)
-    end
-
-    # call-seq:
-    #   Comparison.student(level, degrees) -> Float
-    #
-    # The two-sided quantile of Student's t.
-    def self.student(level, degrees) # :nodoc:
-      low, high = 0.0, 1e6
-      60.times do
-        middle = low < 1 ? (low + high) / 2 : Math.sqrt(low * high)
-        Statistics.incomplete_beta(degrees / (degrees + (middle**2)), degrees / 2.0, 0.5) > level ? low = middle : high = middle
-      end
-      high
     end
 
     def needed(row)

@@ -65,7 +65,8 @@ module HeapSample
       runs = @comparison.runs_needed
       return if runs && runs <= [@comparison.base.size, @comparison.head.size].min
 
-      "To find a change of #{@layout.percent(@comparison.limit)}, make #{runs ? "#{runs + RunFolder::DISCARDED} runs of each" : "the runs more alike, such as with a fixed seed: they differ too much"}."
+      more = runs ? "#{runs + RunFolder::DISCARDED} runs of each" : "the runs more alike, such as with a fixed seed: they differ too much"
+      "To find a change of #{@layout.percent(@comparison.limit)}, make #{more}."
     end
 
     # What is higher or lower, and where, as titles and rows.

@@ -7,7 +7,8 @@ module HeapSample
   # process. The first run fills caches, and does not count.
   class RunFolder
     # What is measured of a run as a whole: title, and whether it is bytes. Of several processes the sum; of the peak, the largest.
-    FIGURES = {allocated: ["objects allocated", false], allocated_bytes: ["bytes allocated", true], retained: ["bytes retained at the end", true], peak: ["peak resident memory", true]}.each_value(&:freeze).freeze
+    FIGURES = {allocated: ["objects allocated", false], allocated_bytes: ["bytes allocated", true], retained: ["bytes retained at the end", true],
+               peak: ["peak resident memory", true]}.each_value(&:freeze).freeze
     # How rows are grouped, and the label that tests have.
     GROUPS = {line: :method, gem: :gem, test: :"label:test"}.freeze
     # Figures of rows, and the estimate that each is.

@@ -55,7 +55,7 @@ module HeapSample
     def plot
       return [] if @record.entries.size < 3
 
-      bars = [BARS, @layout.width - 40].min.clamp(10, BARS)
+      bars = [BARS, @layout.width - 48].min.clamp(10, BARS)
       PLOTS.filter_map do |name, (title, unit)|
         values = over_time(bars, name)
         next if values.nil? || values.max.zero?
