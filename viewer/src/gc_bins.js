@@ -2,7 +2,7 @@
 export const BARS = 100;
 
 // Equal parts of the time: GCs, CPU time, the longest pause, heap pages. An entry of several GCs is spread over the time up
-// to the next entry.
+// to the next entry, and a GC over the time that it took.
 export const gcBins = (list, from, to, size = BARS) => {
   const step = (to - from) / size || 1;
   const bins = Array.from({ length: size }, (_, i) => ({
@@ -14,9 +14,9 @@ export const gcBins = (list, from, to, size = BARS) => {
     pages: null,
   }));
   list.forEach(([gcs, at, took, pause, pages], i) => {
-    const end = gcs > 1 && i + 1 < list.length ? list[i + 1][1] : at;
+    const end = gcs > 1 && i + 1 < list.length ? list[i + 1][1] : at + took;
     const first = Math.min(Math.floor((at - from) / step), at <= to ? size - 1 : size);
-    const last = Math.max(first, Math.ceil((end - from) / step) - 1);
+    const last = Math.max(first, Math.min(Math.ceil((end - from) / step), size) - 1);
     for (let bin = Math.max(first, 0); bin <= Math.min(last, size - 1); bin++) {
       const here = bins[bin];
       here.gcs += gcs / (last - first + 1);

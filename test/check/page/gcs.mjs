@@ -17,6 +17,10 @@ test("an entry of several GCs is spread up to the next one, and a single GC is i
   assert.deepEqual([0.1, 0.3, null, 6], [bins[3].pause, bins[4].pause, bins[9].pause, bins[4].pages]);
 });
 
+test("a GC that takes longer than a bar is in several", () => {
+  assert.deepEqual([0, 1, 1, 1, 0], gcBins([[1, 1, 3, 0.1, 1, 1]], 0, 5, 5).map((bin) => bin.took));
+});
+
 test("GCs outside of the time that is shown are left out, and all at one time make no bar wider", () => {
   assert.equal(1, sum(gcBins([[1, 5, 0.1, 0.1, 1, 1], [1, 50, 0.1, 0.1, 1, 1]], 0, 10, 4), "gcs"));
   assert.equal(2, sum(gcBins([[1, 5, 0.1, 0.1, 1, 1], [1, 5, 0.1, 0.1, 1, 1]], 5, 5, 4), "gcs"));
