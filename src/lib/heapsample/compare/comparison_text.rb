@@ -16,7 +16,8 @@ module HeapSample
       @layout = layout
     end
 
-    def to_s = @layout.text([@layout.title(summary), sentences.flat_map { |one| @layout.sentence(one) }, lines, *sections])
+    # What else differs comes before any figure.
+    def to_s = @layout.text([[environment, *sentences].flat_map { |one| @layout.sentence(one) }, @layout.title(summary), lines, *sections])
 
     # The table of whole runs.
     def lines(_ = nil) = @layout.table(COLUMNS, @comparison.totals.map { |row| cells(row) })
@@ -29,8 +30,8 @@ module HeapSample
 
     def to_markdown
       sections = changes.map { |title, rows| "#### #{title}\n\n#{markdown(ROWS, rows.map { |row| row_cells(row) })}" }
-      ["### Memory: #{Printable.code(summary)}", *(["#{markdown(COLUMNS, @comparison.totals.map { |row| cells(row) })}"]), *sections,
-       sentences.map { |one| Printable.text(one) }.join(" ")].join("\n\n") + "\n"
+      ["### Memory", Printable.code(environment), Printable.code(summary), markdown(COLUMNS, @comparison.totals.map { |row| cells(row) }), *sections,
+       sentences.map { |one| Printable.code(one) }.join(" ")].join("\n\n") + "\n"
     end
 
     # A test case for each figure, and for each row that is higher.
@@ -47,7 +48,7 @@ module HeapSample
 
     def sentences
       base, head = @comparison.base, @comparison.head
-      ["#{base.path}: #{base.size} run#{"s" unless base.size == 1}; #{head.path}: #{head.size}. The first run of each is left out.", environment, counted, *needed]
+      ["#{base.path}: #{base.size} run#{"s" unless base.size == 1}; #{head.path}: #{head.size}. The first run of each is left out.", counted, *needed]
     end
 
     def environment
