@@ -7,17 +7,18 @@
 #
 #   benchmark/run pull_requests                     # about half an hour of processor time
 #   benchmark/run pull_requests -- --table          # judges what was recorded in build/bench/pull_requests
-#   benchmark/run pull_requests -- --record ours:base-1,stock:retained      # some of the recordings alone
+#   benchmark/run pull_requests -- --record ours:base-01,stock:retained      # some of the recordings alone
 require_relative "support"
 require "heapsample"
 
 module PullRequests
   OUT = File.join(Bench::OUT, "pull_requests")
   GEM = "kramdown-2.4.0"
-  SUITE = %w[-Ilib test/test_files.rb -n /_list|_link|_paragraph/].freeze
+  SUITE = %w[test/test_files.rb -n /_list|_link|_paragraph/].freeze
   RUBIES = { "ours" => Bench::RUBY, "stock" => Bench::STOCK_RUBY }.freeze
-  # Runs of each recording, without the first; the base is recorded in pieces.
-  PIECES = { "base-1" => 67, "base-2" => 67, "base-3" => 66, "allocated" => 40, "retained" => 40 }.freeze
+  # Recordings: the base is recorded in pieces, each with a first run more, which does not count.
+  BASE = Array.new(20) { |piece| format("base-%02d", piece + 1) }.freeze
+  PIECES = { **BASE.to_h { |piece| [piece, 10] }, "allocated" => 40, "retained" => 40 }.freeze
   DRAWS = 1000
   RUNS = 4 # of five
   # What is planted: 2% of the objects that the suite allocates, and strings of 1,000 bytes for 5% of what it retains.
@@ -48,18 +49,16 @@ module PullRequests
     return if HeapSample::RunFolder.names(target).size > PIECES.fetch(piece)
 
     FileUtils.rm_rf(target)
-    command = [RUBIES.fetch(ruby), *plant(piece), *SUITE]
+    command = [RUBIES.fetch(ruby), "-Ilib", *(Bench.here("pull_requests/plant.rb") if ADDED.key?(piece)), *SUITE]
     env = { **GEMS, "PLANT" => planted(ruby, piece) }
     Bench.run(RbConfig.ruby, "-I", "#{Bench::TOP}/src/lib", "#{Bench::TOP}/src/libexec/heapsample", "compare", target, "--runs", (PIECES.fetch(piece) + 1).to_s, "--",
               *command, dir: suite, env: env)
   end
 
-  def plant(piece) = ADDED.key?(piece) ? ["-Ilib", "-r", Bench.here("pull_requests/plant.rb")] : []
-
   def planted(ruby, piece)
     return unless ADDED.key?(piece)
 
-    base = HeapSample::RunFolder.new(folder(ruby, "base-1"))
+    base = HeapSample::RunFolder.new(folder(ruby, BASE.first))
     figure = base.values(piece.to_sym).sum / base.size.to_f * ADDED.fetch(piece)
     "#{piece},#{(piece == "allocated" ? figure : figure / 1040).round}"
   end
@@ -92,7 +91,7 @@ module PullRequests
 
   def table
     RUBIES.each_key do |ruby|
-      base = %w[base-1 base-2 base-3].flat_map { |piece| runs(ruby, piece).runs }
+      base = BASE.flat_map { |piece| runs(ruby, piece).runs }
       puts "#{ruby}: #{base.size} runs of the suite; #{RUNS + 1} runs on each side, the first left out"
       puts "  compared with itself:  #{draws(base, base) { |comparison| comparison.changed.any? }} alarms in #{DRAWS}"
       ADDED.each do |figure, share|
