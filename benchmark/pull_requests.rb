@@ -6,7 +6,7 @@
 # The comparisons draw from these runs: five runs on each side, the first of which does not count.
 #
 #   benchmark/run pull_requests                     # about half an hour of processor time
-#   benchmark/run pull_requests -- --table          # judges what was recorded in build/bench/pull_requests
+#   benchmark/run pull_requests -- --table          # judges what was recorded in build/bench/pull_requests; --table stock
 #   benchmark/run pull_requests -- --record ours:base-01,stock:retained      # some of the recordings alone
 require_relative "support"
 require "heapsample"
@@ -80,26 +80,23 @@ module PullRequests
     end
   end
 
-  def found?(comparison, figure)
-    comparison.totals.find { |row| row.figure == figure }.higher?
-  end
+  # On our Ruby the line must be named, too.
+  def found?(comparison, figure, ruby)
+    return false unless comparison.totals.find { |row| row.figure == figure }.higher?
+    return true if ruby == "stock"
 
-  # On our Ruby the line, too.
-  def line?(comparison, figure)
-    comparison.rows(figure, :line).any? { |row| row.higher? && row.key.include?("plant.rb") }
+    comparison.rows(figure == :allocated ? :allocated_bytes : figure, :line).any? { |row| row.higher? && row.key.include?("plant.rb") }
   end
 
   def table
-    RUBIES.each_key do |ruby|
+    (ARGV[1] || RUBIES.keys.join(",")).split(",").each do |ruby|
       base = BASE.flat_map { |piece| runs(ruby, piece).runs }
       puts "#{ruby}: #{base.size} runs of the suite; #{RUNS + 1} runs on each side, the first left out"
       puts "  compared with itself:  #{draws(base, base) { |comparison| comparison.changed.any? }} alarms in #{DRAWS}"
       ADDED.each do |figure, share|
         head = runs(ruby, figure).runs
-        found = draws(base, head) { |comparison| found?(comparison, figure.to_sym) }
-        row = figure == "allocated" ? :allocated_bytes : :retained
-        lines = ruby == "ours" ? ", and the line in #{draws(base, head) { |comparison| line?(comparison, row) }}" : ""
-        puts "  +#{(share * 100).round}% #{figure}, on one line:  found in #{found} of #{DRAWS}#{lines}"
+        found = draws(base, head) { |comparison| found?(comparison, figure.to_sym, ruby) }
+        puts "  +#{(share * 100).round}% #{figure}, on one line:  found in #{found} of #{DRAWS}#{", with the line" if ruby == "ours"}"
       end
     end
   end

@@ -110,7 +110,7 @@ module HeapSample
     def tested
       @tested ||= (base.runs + head.runs).flat_map { |run| run.rows.keys }.uniq.to_h do |figure, group|
         least = limit * total(figure)
-        [[figure, group], (base.keys(figure, group) | head.keys(figure, group)).select { |key| [base, head].any? { |side| mean(side.row(figure, group, key).first) >= least } }]
+        [[figure, group], [base, head].flat_map { |side| side.keys(figure, group, least: least) }.uniq]
       end
     end
 

@@ -50,8 +50,12 @@ module HeapSample
     # Values and variances of a row, one for each run.
     def row(figure, group, key) = runs.map { |run| run.rows.fetch([figure, group], {}).fetch(key, [0.0, 0.0]) }.transpose
 
-    # Keys of all rows of one kind.
-    def keys(figure, group) = runs.flat_map { |run| run.rows.fetch([figure, group], {}).keys }.uniq
+    # Keys of all rows of one kind whose mean is +least+ or more.
+    def keys(figure, group, least: 0)
+      sums = Hash.new(0.0)
+      runs.each { |run| run.rows.fetch([figure, group], {}).each { |key, (value, _)| sums[key] += value } }
+      sums.select { |_, sum| sum >= least * size }.keys
+    end
 
     # The line of a key that has most, of the last run.
     def place(key) = runs.reverse_each.lazy.filter_map { |run| run.places[key] }.first
