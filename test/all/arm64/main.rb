@@ -1,16 +1,20 @@
 # frozen_string_literal: true
 
-# The sampler's own tests in MRI's harness, under qemu-user: TAP, a line for each test. What qemu cannot do is skipped, by
-# name and with the reason.
+# The sampler's own tests in MRI's harness, under qemu-user: TAP, a line for each test, and the sums of each file. What
+# qemu cannot do is skipped, by name and with the reason (left_out).
 # Usage: main.rb WRAPPER OBJ NAME…      WRAPPER runs the Ruby that was built in OBJ; test_heap_sampler_NAME.rb
+#
+# Environment: JOBS  so many files at the same time (2)
 
 require_relative '../../tap'
 require_relative '../mri/build'
 require_relative '../mri/configuration'
 require_relative '../mri/part'
 
-# A test, or all of a file, and why it cannot run.
-LeftOut = Struct.new(:pattern, :reason)
+# Tests of a class, and why they cannot run.
+LeftOut = Struct.new(:pattern, :reason) do
+  def of?(file) = File.read(file).include?("class #{pattern.source[/\A\w+/]} ")
+end
 LEFT_OUT = File.readlines("#{__dir__}/left_out", chomp: true).grep_v(/\A(#|\z)/).map { |line|
   pattern, reason = line.split(/\s+/, 2)
   LeftOut.new(/#{pattern}/, reason)
@@ -26,32 +30,51 @@ class CrossBuild < Build
   def runruby = [@wrapper, '--disable-gems']
 end
 
-# All of a file that qemu can run.
+# All of a file that qemu can run. A test that takes too long is stopped with its process; the others run in a new one.
 class UnderQemu < TestAll
+  LIMIT_OF_TEST = 300
+
+  def run(build, configuration)
+    all = Results.new
+    loop do
+      results = super
+      results.outcomes.each do |test, outcome|
+        outcome.message = results.broken if outcome.status == 'died'
+        all.add(test, outcome)
+      end
+      all.seconds += results.seconds
+      all.broken = results.broken
+      return all unless results.broken && results.tests.any?
+      @listed = [*LEFT_OUT, LeftOut.new(/\A(?:#{all.tests.map { |t| Regexp.escape(t).gsub('/', '.') }.join('|')})\z/)]
+    end
+  end
+
   private
 
-  def left_out(_configuration) = LEFT_OUT
+  def left_out(_configuration) = @listed
+
+  # The record grows when a test begins or ends.
+  def in_time?(waiter, record)
+    started = Time.now
+    until waiter.join(1)
+      return false if Time.now - (File.file?(record) ? File.mtime(record) : started) > LIMIT_OF_TEST
+    end
+    true
+  end
 end
 
+%w[TERM INT HUP].each { |signal| trap(signal) { exit 1 } }
 wrapper, obj, *names = ARGV
 build = CrossBuild.new(wrapper, obj)
 overlay = File.expand_path('../../../src/test', __dir__)
-names.each do |name|
-  file = Dir.glob("{ruby,-ext-,objspace}/**/test_heap_sampler_#{name}.rb".sub('_sampler_sampler', '_sampler'), base: overlay).fetch(0)
-  results = UnderQemu.new(name, [file], []).run(build, Configuration.new('own'))
-  results.outcomes.each do |test, outcome|
-    case outcome.status
-    when 'pass' then Tap.report(true, "#{name}: #{test}")
-    when 'skip' then Tap.skip("#{name}: #{test}", outcome.message.lines.first.to_s.chomp.sub(/\A[\w:]+: /, ''))
-    else Tap.report(false, "#{name}: #{test}", outcome.message.b.lines(chomp: true))
+work = Queue.new(names).close
+Array.new(Integer(ENV.fetch('JOBS', '2'))) {
+  Thread.new do
+    while (name = work.pop)
+      file = "ruby/test_heap_sampler_#{name}.rb".sub('_sampler_sampler', '_sampler')
+      Tap.results(name, UnderQemu.new(name, [file], LEFT_OUT).run(build, Configuration.new('own')))
+      LEFT_OUT.each { |entry| Tap.skip("#{name}: #{entry.pattern.source}", entry.reason) if entry.of?("#{overlay}/#{file}") }
     end
   end
-  Tap.report(false, "#{name}: runs to its end", results.broken.b.lines(chomp: true)) if results.broken
-  Tap.report(results.tests.any?, "#{name}: has tests that qemu can run")
-  own = File.read("#{overlay}/#{file}")
-  own.scan(/^class (\w+)|^  def (test_\w+)/).then { |found|
-    suite = nil
-    found.each { |klass, test| klass ? suite = klass : LEFT_OUT.each { |l| Tap.skip("#{name}: #{suite}##{test}", l.reason) if l.pattern.match?("#{suite}##{test}") } }
-  }
-end
+}.each(&:join)
 Tap.finish

@@ -62,13 +62,15 @@ class Part
   def execute(env, command, directory, log)
     pid = spawn(env, *command, chdir: directory, in: File::NULL, out: log, err: [:child, :out], pgroup: true)
     waiter = Process.detach(pid)
-    return waiter.value.inspect if waiter.join(LIMIT)
-    "killed after #{LIMIT} s"
+    in_time?(waiter, env['MRI_RECORD']) ? waiter.value.inspect : 'killed, since it took too long'
   ensure
     # What the tests left running, and all of them if this program is interrupted.
     Process.kill(:KILL, -pid) rescue Errno::ESRCH
     waiter&.join
   end
+
+  # Waits for the end of the process. RECORD: what it has written of its tests (recorder.rb).
+  def in_time?(waiter, _record) = waiter.join(LIMIT)
 
   # Of harnesses that we hook.
   def read(_output, record) = File.file?(record) ? Results.read(record) : Results.new

@@ -26,19 +26,6 @@ files.select! { |file| ARGV.include?(short.call(file)) } unless ARGV.empty?
 again = ENV.fetch('AGAIN', '').lines.map { |line| line[/\A\w+/] }
 files.select! { |file| again.include?(File.basename(file, '.rb').delete_prefix('test_')) } unless again.empty?
 
-report = lambda do |name, test, outcome|
-  case outcome.status
-  when 'pass' then Tap.report(true, "#{name}: #{test}")
-  when 'skip' then Tap.skip("#{name}: #{test}", outcome.message.lines.first.to_s.chomp.sub(/\A[\w:]+: /, ''))
-  else Tap.report(false, "#{name}: #{test}", outcome.message.b.lines(chomp: true))
-  end
-end
-
-times = lambda do |name, results|
-  long = results.outcomes.select { |_, outcome| outcome.seconds >= Float(ENV.fetch('SECONDS', '10')) }
-  puts "# #{name}: #{results}", *long.sort_by { |_, outcome| -outcome.seconds }.map { |test, outcome| format('#   %4d s %s', outcome.seconds, test) }
-end
-
 run = lambda do |file|
   name = File.basename(file, '.rb').delete_prefix('test_')
   copy = "#{ours.src}/test/#{file}"
@@ -48,13 +35,7 @@ run = lambda do |file|
   end
   # Memory and time are measured as MRI measures them: no test is left out.
   results = TestAll.new(name, [file], []).run(ours, Configuration.new('own'))
-  results.outcomes.each { |test, outcome| report.call(name, test, outcome) }
-  times.call(name, results)
-  if results.broken
-    Tap.report(false, "#{name}: runs to its end", results.broken.b.lines(chomp: true))
-  elsif results.tests.empty?
-    Tap.report(false, "#{name}: holds tests", ['none was run'])
-  end
+  Tap.results(name, results, seconds: Float(ENV.fetch('SECONDS', '10')))
 end
 
 # Stopped, it leaves nothing running: Part#run ends its process.
