@@ -140,8 +140,7 @@ extern rb_symbols_t ruby_global_symbols;
 
 /* mri.c. Is less left of this machine stack than anything of ours needs that is not the hooks? At its end MRI's
  * SystemStackError would jump out of our locks, or leave a walk "under way" for ever; a large frame would leap over the
- * guard page. So a profile, a start, a stop, an account and a save raise SystemStackError before they begin, and jobs
- * at
+ * guard page. So a profile, a start, a stop, an account and a save raise SystemStackError before they begin, and jobs at
  * safe points wait for another thread. The hooks need little, and run to the end as MRI's own allocator does. [gvl] */
 bool rb_hs_stack_short_p(void);
 /* Raises SystemStackError there: before anything is locked or begun. [gvl] */

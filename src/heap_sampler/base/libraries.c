@@ -69,7 +69,6 @@ add_i(struct dl_phdr_info *info, size_t size, void *unused)
     (void)unused;
     struct entry new = entry_of(info);
     uint32_t i = 0;
-    (void)size, (void)unused;
     for (; i < entry_count; i++) {
         const struct hs_library *old = &entries[i].library;
         bool same = old->start == new.library.start && old->unwind_table == new.library.unwind_table &&
@@ -104,7 +103,6 @@ changes_i(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
     *(unsigned long long *)data = info->dlpi_adds + info->dlpi_subs;
-    (void)size;
     return 1;
 }
 

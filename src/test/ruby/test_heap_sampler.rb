@@ -411,15 +411,17 @@ class TestHeapSampler < Test::Unit::TestCase
     RUBY
   end
 
+  # As its address decides, a heap page has a slot more or less. Where a seed samples the last slot of a page, what follows differs:
+  # one seed in 50 here. Without a seed counts differ by some 10.
   def test_seed_repeats
     script = <<~'RUBY'
-      GC::SampleProfile.start(interval: 4096, seed: 99)
+      GC::SampleProfile.start(interval: 65_536, seed: Integer(ARGV[0]))
       keep = Array.new(50_000) { |i| [i] }
       p GC::SampleProfile.stat[:samples_taken]
     RUBY
-    # What a process has allocated before depends on chance by an object or two; without a seed counts differ by some 20.
-    counts = Array.new(4) { Integer(EnvUtil.invoke_ruby(["--disable=gems", "-e", script], "", true)[0]) }
-    assert_operator counts.max - counts.min, :<=, 2, counts.inspect
+    counts = (1..3).map { |seed| Array.new(3) { Integer(EnvUtil.invoke_ruby(["--disable=gems", "-e", script, seed.to_s], "", true)[0]) } }
+    assert_operator counts.count { |of_seed| of_seed.max - of_seed.min <= 1 }, :>=, 2, counts.inspect
+    assert_operator counts.flatten.uniq.size, :>, 1, counts.inspect
   end
 
   def test_young_is_apart

@@ -19,19 +19,21 @@ struct trouble {
 
 /* -- the end of a machine stack -------------------------------------------------------------------- */
 
-/* with_stack(bytes) { … }: so many are left for the block. Of a thread's own stack, no fiber's. (What an exception jumps over would stay
- * marked in the eyes of AddressSanitizer.) */
+/* with_stack(bytes) { … }: so many are left for the block. MRI subtracts the size of the guard, which musl has twice as large as
+ * glibc, and so do we. Of a thread's own stack, no fiber's. (What an exception jumps over would stay marked in the eyes of
+ * AddressSanitizer.) */
 __attribute__((no_sanitize("address"))) static VALUE
 s_with_stack(VALUE self, VALUE wanted)
 {
     pthread_attr_t attributes;
     void *lowest;
-    size_t size;
+    size_t size, guard;
     char here;
     if (pthread_getattr_np(pthread_self(), &attributes)) rb_bug("no attributes");
     pthread_attr_getstack(&attributes, &lowest, &size);
+    pthread_attr_getguardsize(&attributes, &guard);
     pthread_attr_destroy(&attributes);
-    size_t left = (size_t)(&here - (char *)lowest), keep = NUM2SIZET(wanted);
+    size_t left = (size_t)(&here - (char *)lowest) - guard, keep = NUM2SIZET(wanted);
     volatile char *taken = left > keep ? alloca(left - keep) : &here;
     *taken = 0;
     return rb_yield(Qnil);
