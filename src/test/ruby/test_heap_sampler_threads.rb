@@ -153,7 +153,8 @@ class TestHeapSamplerThreads < Test::Unit::TestCase
       place = made(:threads, line)
       assert_operator place[:stacks], :>, 500 * 8192, "a page of each of two stacks"
       assert_operator place[:stacks], :<, added
-      assert_in_delta memory[:thread_stacks], memory[:stacks], memory[:stacks] * 0.15
+      # With musl a stack ends below the thread-local variables: they have a page of the same mapping.
+      assert_in_delta memory[:thread_stacks], memory[:stacks], memory[:stacks] * (RUBY_PLATFORM.end_with?("musl") ? 0.25 : 0.15)
       assert_operator memory[:stacks] - before[:stacks], :<, added
       rows = profile.rows.sum { |row| row.inuse.space }
       assert_operator rows, :<, added, "no row has stacks that were never touched"
