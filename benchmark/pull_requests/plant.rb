@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What a pull request may add to kramdown, on one line: PLANT=allocated,OBJECTS or PLANT=retained,OBJECTS. Runs the file that the
-# first argument names. (A file that -r loads comes before those of RUBYOPT, so what it loads would not be counted.)
+# first argument names. (A file that -r loads comes before the files of RUBYOPT, so what it loads would not be counted.)
 module Plant
   WHAT, OBJECTS = ENV.fetch("PLANT").split(",")
   KEPT = []

@@ -44,7 +44,7 @@ struct hs_gc_entry {
     uint64_t ns;                /* when the first began: of any clock that does not go back */
     uint32_t gc;                /* the GC count from the last on */
     uint32_t gcs, majors;       /* GCs in it, and how many of them are major ones */
-    uint32_t reason;            /* of the one that took longest */
+    uint32_t reason;            /* of the longest GC */
     uint64_t took_ns;           /* CPU time of that one */
     uint64_t mark_ns, sweep_ns; /* CPU time of all; 0: not measured */
     uint64_t pause_ns;          /* the longest pause */

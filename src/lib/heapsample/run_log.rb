@@ -63,7 +63,7 @@ module HeapSample
       end
 
       # With the sampler, tests are labels of the thread that runs them. Without it, tests that run at the same time are counted
-      # for the one that began first.
+      # for the test that began first.
       def test(name, &block)
         return GC::SampleProfile.with_labels(test: name, &block) if SAMPLED
         return yield if @running
