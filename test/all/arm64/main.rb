@@ -63,6 +63,7 @@ class UnderQemu < TestAll
   end
 end
 
+ENV['EMULATED'] = 'yes'          # test_heap_sampler_socket.rb
 %w[TERM INT HUP].each { |signal| trap(signal) { exit 1 } }
 wrapper, obj, *names = ARGV
 build = CrossBuild.new(wrapper, obj)
