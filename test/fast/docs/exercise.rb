@@ -235,6 +235,9 @@ end
 suite.assert_allocates_at_most(1_000_000) { work(3) && nil }
 suite.assert_peak_at_most(1 << 40) { work(3) && nil }
 
+# A file of heapsample/gc_log.
+File.write(File.join(folder, "1.gc.json"), JSON.generate(format: 1, missing: %w[pause], causes: [["force", 1, 0.1, nil]], entries: [[1, 1.0, 1, 1, "force", 0.1, 0.0, nil, 9, nil, 3, 4, 5]]))
+HeapSample::GCRecord.load(File.join(folder, "1.gc.json")).inspect
 # Runs of a command, and their comparison.
 2.times do |number|
   FileUtils.mkdir_p(File.join(folder, "runs", "run-00#{number}"))
@@ -244,7 +247,7 @@ end
 runs = HeapSample::RunFolder.new(File.join(folder, "runs"))
 [read(runs), read(runs.runs.first), runs.with(runs.runs), runs.values(:retained), runs.keys(:retained, :line).each { |key| [runs.row(:retained, :line, key), runs.place(key)] }]
 comparison = HeapSample::Comparison.new(runs, runs, limit: 0.02)
-[read(comparison), comparison.rows(:retained, :line), comparison.culprits(:retained, :gem), comparison.text.to_markdown, comparison.text.to_junit]
+[read(comparison), comparison.to_h, comparison.rows(:retained, :line), comparison.culprits(:retained, :gem), comparison.text.to_markdown, comparison.text.to_junit]
 comparison.totals.each { |row| read(row) }
 budget = HeapSample::Budget.of(runs)
 budget.save(File.join(folder, "memory.json"))

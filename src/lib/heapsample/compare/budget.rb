@@ -22,7 +22,7 @@ module HeapSample
 
     def self.tests_figure(runs) = runs.sampled? ? :allocated_bytes : :allocated
     def self.mean(values) = (values.sum / values.size.to_f).round
-    private_class_method :mean
+    private_class_method :tests_figure, :mean
 
     # Raises FormatError if the file is damaged.
     def self.load(path)
@@ -36,6 +36,7 @@ module HeapSample
 
     def initialize(data) = @data = data
 
+    # Writes the file; returns its size.
     def save(path) = AtomicFile.write(path, "#{JSON.pretty_generate(@data)}\n")
 
     # call-seq:

@@ -31,8 +31,11 @@ module HeapSample
     # A figure of the whole run (+group+ and +key+ nil), or of a row. +base+, +head+: means; +interval+: of the difference, such
     # that all intervals of the comparison hold together in 99 of 100 comparisons; +unit+: the limit in its unit.
     Row = Struct.new(:figure, :group, :key, :base, :head, :interval, :verdict, :detectable, :noise, keyword_init: true) do
+      # Of the means.
       def difference = head - base
+      # The same as a part of the base; nil: that is 0.
       def change = base.zero? ? nil : difference / base
+      # Is it an alarm?
       def higher? = verdict == :higher
     end
 

@@ -40,8 +40,11 @@ module HeapSample
     # The same with some of the runs.
     def with(runs) = RunFolder.new(path, runs: runs)
 
+    # How many runs there are.
     def size = runs.size
+    # Are all of a Ruby with the heap sampler?
     def sampled? = runs.all?(&:sampled)
+    # Ruby, YJIT, allocator, gems and variables of the first run, by name.
     def environment = runs.first.environment
 
     # The values of a figure, one for each run; nil if a run does not have it.
