@@ -112,3 +112,31 @@ class HeapDumpsTest < Test
     assert_equal(theirs.size - 1, path.size, path.join(" → "))
   end
 end
+
+# A dump of 1 GB.
+class LargeDumpTest < Test
+  ORDERS = 246_000
+  RSS = 'at_exit { $stderr.puts File.read("/proc/self/status")[/VmHWM:\s+(\d+)/, 1] }; require "heapsample/tool"; exit HeapSample::Tool::CLI.new(ARGV).run'
+
+  # Seconds, and MiB of memory.
+  def took(*arguments)
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    _, error, status = Open3.capture3(RbConfig.ruby, "-I", "#{TOP}/src/lib", "-e", RSS, "--", *arguments)
+    assert(status.success?, error)
+    [Process.clock_gettime(Process::CLOCK_MONOTONIC) - began, error.lines.last.to_i >> 10]
+  end
+
+  test "1 GB takes less than a minute and 1 GB of memory; what retains what, three minutes", missing: ("takes five minutes: SLOW=1" unless SLOW) do
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "large.json")
+      assert(system(RbConfig.ruby, "#{__dir__}/large.rb", path, ORDERS.to_s))
+      note("#{File.size(path) >> 20} MiB")
+      {"top" => 60, "why" => 180}.each do |command, most|
+        seconds, mib = took(command, path)
+        note("#{command}: #{seconds.round} s, #{mib} MiB")
+        assert_operator(seconds, :<, most, command)
+        assert_operator(mib, :<, 1024, command)
+      end
+    end
+  end
+end
