@@ -78,7 +78,7 @@ export class Summary {
   }
 
   growthNote() {
-    const { seconds, gcs, since, matched, same_run: sameRun, deploys, lasted } = this.view.growth;
+    const { seconds, gcs, since, matched, same_run: sameRun, dumps, deploys, lasted } = this.view.growth;
     if (deploys) {
       const [before, after] = deploys.map((name, i) => `${visible(name)} (${duration(lasted[i])} after its start)`);
       return `Deploy ${before} compared with deploy ${after}: totals of one process each.`;
@@ -87,11 +87,13 @@ export class Summary {
       seconds !== null && seconds >= 0 ? `${duration(seconds)} before` : "",
       gcs !== null ? `${count(gcs)} GCs` : "",
     ].filter((text) => text);
-    const how = matched
-      ? "Only what was allocated or freed in between counts."
-      : sameRun
-        ? "The sampling interval changed in between: totals are compared."
-        : "The profiles are not of one session of one process: totals are compared.";
+    const how = dumps
+      ? "Totals of two heap dumps are compared."
+      : matched
+        ? "Only what was allocated or freed in between counts."
+        : sameRun
+          ? "The sampling interval changed in between: totals are compared."
+          : "The profiles are not of one session of one process: totals are compared.";
     return `Since ${visible(since)}${span.length ? ` (${span.join(", ")})` : ""}. ${how}`;
   }
 

@@ -99,7 +99,7 @@ module HeapSample
     def about_growth(growth)
       deploys = [growth.earlier, growth.later].map { |profile| profile.info.deploy }
       {title: @titles.of(growth), since: @titles.moment(growth.earlier), seconds: growth.seconds, gcs: growth.gcs,
-       matched: growth.matched?, same_run: growth.same_run?, malloc_left_out: growth.malloc_left_out?,
+       matched: growth.matched?, same_run: growth.same_run?, dumps: growth.later.info.dump?, malloc_left_out: growth.malloc_left_out?,
        deploys: (deploys if deploys.all? && deploys.uniq.size > 1), lasted: [growth.earlier, growth.later].map { |profile| lasted(profile.info) }}
     end
 

@@ -33,7 +33,7 @@ module HeapSample
     private_constant :DAY, :CLOCK
 
     def of_profile(info)
-      ["Heap profile#{process(info)}", *("#{stamp(info.taken)} UTC" if info.taken)].join(", ")
+      ["Heap #{info.dump? ? "dump" : "profile"}#{process(info)}", *("#{stamp(info.taken)} UTC" if info.taken)].join(", ")
     end
 
     def of_growth(earlier, later)
@@ -48,7 +48,7 @@ module HeapSample
     def process(info) = (" of process #{info.process_id}" if info.process_id)
 
     def place(info)
-      [info.process_id ? "process #{info.process_id}" : "a process", *(stamp(info.taken) if info.taken)].join(" at ")
+      [info.process_id ? "process #{info.process_id}" : info.dump? ? "a dump" : "a process", *(stamp(info.taken) if info.taken)].join(" at ")
     end
 
     # "2026-01-01 00:05:00 → 00:10:00 UTC": the day once, if it is one day.
