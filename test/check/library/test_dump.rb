@@ -148,18 +148,19 @@ profile.dump.inspect]
     assert_equal(lines.profile.top(by: :class).map { |row| [row.key, row.value] }, read(old).top(by: :class).map { |row| [row.key, row.value] })
   end
 
-  test "a dump of this process has its objects, their lines and what retains them" do
-    kept = nil
-    text = ObjectSpace.trace_object_allocations do
-      kept = [__LINE__, *Array.new(100) { [Object.new] }]
-      Tempfile.create("heap") do |file|
-        ObjectSpace.dump_all(output: file)
-        file.flush
-        File.binread(file.path)
-      end
-    end
+  # Writes a dump of itself.
+  PROGRAM = <<~RUBY
+    require "objspace"
+    ObjectSpace.trace_object_allocations_start
+    kept = Array.new(100) { [Object.new] }
+    ObjectSpace.dump_all(output: $stdout)
+  RUBY
+
+  test "a dump that this Ruby writes has the objects, their lines and what retains them" do
+    text, status = Open3.capture2(RbConfig.ruby, "--disable=gems", "-e", PROGRAM)
+    assert(status.success?)
     profile = read(text, references: true)
-    found = profile.groups(:line).select { |group| group.key.path == __FILE__ && group.key.line == kept[0] }
+    found = profile.groups(:line).select { |group| group.key.path == "-e" && group.key.line == 3 }
     assert_operator(found.sum { |group| group.inuse.objects }, :>=, 200)
     assert_equal([], profile.dump.left_out)
     assert_equal(text.lines.count { |one| one.start_with?('{"address"') && !one.match?(/"type":"(?:SHAPE|ZOMBIE)"/) }, profile.dump.count)
