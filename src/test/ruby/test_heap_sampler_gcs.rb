@@ -404,28 +404,28 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
 
   def test_all_gcs_are_recorded_with_what_they_took
     assert_sampled(<<~'RUBY')
-      record = -> { HeapSample::GCRecord.of(GC.sample_profile.to_profile.info) }
-      record.call
-      before = GC.stat(:total_allocated_objects)
+      GC.sample_profile.to_profile.info
       5.times { GC.start }
       20_000.times { "x" * 2000 }
       300.times { "y" * 400_000 }
       GC.disable
-      info, now = GC.sample_profile.to_profile.info, record.call
-      assert_equal [GC.count, GC.stat(:major_gc_count)], [now.gcs, now.majors]
-      assert_equal [now.gcs, now.majors], [now.causes.sum(&:gcs), now.causes.select { |cause| %w[nofree oldgen shady oldmalloc force sampler].include?(cause.reason) }.sum(&:gcs)]
+      snapshot, stat, took = GC.sample_profile, GC.stat, GC.total_time / 1e9
+      now = HeapSample::GCRecord.of(snapshot.to_profile.info)
+      majors = now.causes.select { |cause| %w[nofree oldgen shady oldmalloc force sampler].include?(cause.reason) }
+      assert_equal [stat[:count], stat[:major_gc_count]], [now.gcs, now.majors]
+      assert_equal [now.gcs, now.majors], [now.causes.sum(&:gcs), majors.sum(&:gcs)]
       assert_operator now.causes.find { |cause| cause.reason == "force" }.gcs, :>=, 5
       assert_not_empty now.causes.map(&:reason) & %w[malloc oldmalloc]
-      assert_in_delta GC.total_time / 1e9, now.seconds, 0.002
+      assert_in_delta took, now.seconds, 0.002
       assert_in_delta now.seconds, now.entries.sum(&:took), 0.002
-      assert now.share.between?(0.001, 1), now.share
+      assert_include 0.001..1, now.share
       assert_operator now.longest_pause, :>, 0.0001
       assert now.entries.all? { |entry| entry.pause > 0 && entry.pause < 5 }
       last = now.entries.last
-      assert_equal [GC.stat(:heap_allocated_pages), GC.count], [last.pages, last.gc]
-      assert_in_delta GC.stat(:old_objects), last.old_objects, 300
-      assert_in_delta GC.stat(:heap_available_slots), last.free_slots + GC.stat(:heap_live_slots), 0.3 * GC.stat(:heap_available_slots)
-      assert_in_delta GC.stat(:total_allocated_objects), now.entries.sum(&:allocated), 60_000
+      assert_equal stat[:count], last.gc
+      assert_in_delta stat[:heap_allocated_pages], last.pages, 20
+      assert_in_delta stat[:old_objects], last.old_objects, 300
+      assert_in_delta stat[:total_allocated_objects], now.entries.sum(&:allocated), 20_000
     RUBY
   end
 
@@ -433,10 +433,12 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
     assert_sampled(<<~'RUBY')
       record = -> { HeapSample::GCRecord.of(GC.sample_profile.to_profile.info) }
       1500.times { GC.start(full_mark: false) }
+      GC.disable
       now = record.call
       assert_operator now.entries.size, :<=, 256
       assert_equal [GC.count, [1]], [now.gcs, now.entries.last(64).map(&:gcs).uniq]
-      assert_operator now.causes.find { |cause| cause.reason == "method" }.gcs, :>=, 1500
+      assert_operator now.causes.find { |cause| cause.reason == "method" }.gcs, :>=, 1000
+      GC.enable
       pid = fork do
         3.times { GC.start }
         child = record.call
