@@ -2,7 +2,7 @@
 
 # False alarms and found changes of `heapsample compare`: of a thousand comparisons of a suite with itself, how many name
 # anything; and of a thousand with +2% of the objects or +5% of the retained bytes planted on one line, how many find it. The suite is a
-# part of kramdown's, of RubyGems. It runs 200 times with this Ruby and with the stock one, and 20 times with each change.
+# part of kramdown's, of RubyGems. It runs 200 times with this Ruby and with the stock one, and 10 times with each change.
 # The comparisons draw from these runs: five runs on each side, the first of which does not count.
 #
 #   benchmark/run pull_requests                     # about half an hour of processor time
@@ -18,7 +18,7 @@ module PullRequests
   RUBIES = { "ours" => Bench::RUBY, "stock" => Bench::STOCK_RUBY }.freeze
   # Recordings: the base is recorded in pieces, each with a first run more, which does not count.
   BASE = Array.new(20) { |piece| format("base-%02d", piece + 1) }.freeze
-  PIECES = { **BASE.to_h { |piece| [piece, 10] }, "allocated" => 20, "retained" => 20 }.freeze
+  PIECES = { **BASE.to_h { |piece| [piece, 10] }, "allocated" => 10, "retained" => 10 }.freeze
   DRAWS = 1000
   RUNS = 4 # of five
   # What is planted: 2% of the objects that the suite allocates, and strings of 1,000 bytes for 5% of what it retains.

@@ -58,9 +58,6 @@ append_majors(const struct hs_object *object, const struct hs_profile_meta *meta
     rb_hs_close_message(object->out, at);
 }
 
-enum { US_NS = 1000 };
-
-/* The same; each time that something took is a difference already. */
 static void
 append_gc_log(const struct hs_object *object, const struct hs_gc_log *log)
 {
@@ -68,40 +65,19 @@ append_gc_log(const struct hs_object *object, const struct hs_gc_log *log)
     size_t at = rb_hs_open_message(object->out, HS_F_log);
     for (uint32_t i = 0; i < log->count && i < HS_GC_LOG; i++) {
         const struct hs_gc_entry *entry = &log->list[i];
-        const uint64_t row[] = {
-            entry->gc - before.gc,
-            entry->ns / HS_MS_NS - before.ns / HS_MS_NS,
-            entry->gcs,
-            entry->majors,
-            entry->reason,
-            entry->mark_ns / US_NS,
-            entry->sweep_ns / US_NS,
-            entry->pause_ns / US_NS,
-            entry->allocated,
-            entry->promoted,
-            zigzag(entry->pages, before.pages),
-            zigzag(entry->free_slots, before.free_slots),
-            zigzag(entry->old_objects, before.old_objects),
-        };
+        const uint64_t row[] = {entry->gc - before.gc, entry->ns / HS_MS_NS - before.ns / HS_MS_NS, entry->gcs, entry->majors, entry->reason,
+                                entry->mark_ns / 1000, entry->sweep_ns / 1000, entry->pause_ns / 1000, entry->allocated, entry->promoted,
+                                zigzag(entry->pages, before.pages), zigzag(entry->free_slots, before.free_slots),
+                                zigzag(entry->old_objects, before.old_objects)};
         for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) rb_hs_put_varint(object->out, row[k]);
         before = *entry;
     }
     rb_hs_close_message(object->out, at);
 }
 
-static const char *const reasons[HS_GC_REASONS] = {
-    [HS_GC_NEWOBJ] = "newobj",
-    [HS_GC_MALLOC] = "malloc",
-    [HS_GC_METHOD] = "method",
-    [HS_GC_CAPI] = "capi",
-    [HS_GC_STRESS] = "stress",
-    [HS_GC_NOFREE] = "nofree",
-    [HS_GC_OLDGEN] = "oldgen",
-    [HS_GC_SHADY] = "shady",
-    [HS_GC_OLDMALLOC] = "oldmalloc",
-    [HS_GC_FORCE] = "force",
-    [HS_GC_SAMPLER] = "sampler",
-};
+/* By number: doc/format.md. */
+static const char *const reasons[HS_GC_REASONS] = {"newobj", "malloc", "method", "capi", "stress", "nofree",
+                                                   "oldgen", "shady", "oldmalloc", "force", "sampler"};
 
 static void
 append_causes(const struct hs_object *object, const struct hs_gc_log *log)

@@ -8,23 +8,19 @@ enum { OLDER = HS_GC_LOG - HS_GC_LOG_NEWEST };
 /* What stays has more than a step from each to the next but one. */
 _Static_assert(2 * HS_GC_LOG_STEPS + 2 <= OLDER * 3 / 4, "joining makes room for many");
 
-static uint64_t
-larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void
 join(struct hs_gc_entry *entry, const struct hs_gc_entry *next)
 {
     entry->gc = next->gc;
     entry->gcs += next->gcs;
     entry->majors += next->majors;
-    if (next->took_ns > entry->took_ns) entry->reason = next->reason;
-    entry->took_ns = larger(entry->took_ns, next->took_ns);
+    if (next->took_ns > entry->took_ns) {
+        entry->reason = next->reason;
+        entry->took_ns = next->took_ns;
+    }
     entry->mark_ns += next->mark_ns;
     entry->sweep_ns += next->sweep_ns;
-    entry->pause_ns = larger(entry->pause_ns, next->pause_ns);
+    if (next->pause_ns > entry->pause_ns) entry->pause_ns = next->pause_ns;
     entry->allocated += next->allocated;
     entry->promoted += next->promoted;
     entry->pages = next->pages;
@@ -60,17 +56,10 @@ rb_hs_gc_log_finish(struct hs_gc_log *log)
     struct hs_gc_cause *cause = &log->causes[last->reason];
     last->took_ns = last->mark_ns + last->sweep_ns;
     if (log->inherited) {
-        log->inherited = false;
+        log->inherited = 0;
         return;
     }
     cause->gcs++;
     cause->ns += last->took_ns;
-    cause->pause_ns = larger(cause->pause_ns, last->pause_ns);
-}
-
-void
-rb_hs_gc_log_begin(struct hs_gc_log *log)
-{
-    memset(log->causes, 0, sizeof(log->causes));
-    log->inherited = log->count > 0;
+    if (last->pause_ns > cause->pause_ns) cause->pause_ns = last->pause_ns;
 }

@@ -101,8 +101,7 @@ static struct hs_marks marks;
 static uint64_t majors_ended;           /* atomic figure */
 static struct hs_gc_log gc_log;         /* of the clock that does not go back; its last entry is the present GC, when it began */
 static struct rb_heap_sampler_gc_counts counts_before;  /* when the present GC began */
-static uint64_t pause_began_ns;         /* [gc] */
-static uint64_t longest_pause_ns;       /* of the present GC; atomic figure, [gc] writes it */
+static uint64_t pause_began_ns, longest_pause_ns;       /* [gc]; the longest of the present GC is an atomic figure */
 static bool forcing;                    /* [vm] */
 
 uint64_t
@@ -130,8 +129,6 @@ forced_of_present(void)
     return present.forced ? price_so_far() : 0;
 }
 
-/* -- the record of all GCs */
-
 void
 rb_heap_sampler_on_gc_enter(void)
 {
@@ -150,8 +147,7 @@ static void
 complete_last(struct hs_gc_log *log, const struct rb_heap_sampler_gc_counts *counts)
 {
     struct hs_gc_entry *last = &log->list[log->count - 1];
-    uint64_t total_slots = 0;
-    for (uint32_t i = 0; i < counts->heap_count; i++) total_slots += counts->heap[i].total_slots;
+    uint64_t total_slots = rb_hs_slots(false);
     last->mark_ns = counts->mark_ns - counts_before.mark_ns;
     last->sweep_ns = counts->gc_ns - counts->mark_ns - (counts_before.gc_ns - counts_before.mark_ns);
     last->pause_ns = __atomic_load_n(&longest_pause_ns, __ATOMIC_RELAXED);
@@ -290,7 +286,8 @@ rb_hs_forced_begin(void)
     process_began_ns = major_began_ns = rb_hs_steady_ns();
     forced = (struct hs_forced){0};
     budget = (struct hs_budget){.since_ns = process_began_ns};
-    rb_hs_gc_log_begin(&gc_log);
+    memset(gc_log.causes, 0, sizeof(gc_log.causes));
+    gc_log.inherited = gc_log.count;
     present.forced = false;
     rb_hs_unlock();
 }
