@@ -80,12 +80,12 @@ module PullRequests
     end
   end
 
-  # On our Ruby the line must be named, too.
+  # On our Ruby the line must be named first, too.
   def found?(comparison, figure, ruby)
     return false unless comparison.totals.find { |row| row.figure == figure }.higher?
     return true if ruby == "stock"
 
-    comparison.rows(figure == :allocated ? :allocated_bytes : figure, :line).any? { |row| row.higher? && row.key.include?("plant.rb") }
+    comparison.culprits(figure == :allocated ? :allocated_bytes : figure, :line).first&.key.to_s.include?("plant.rb")
   end
 
   def table

@@ -75,11 +75,12 @@ module HeapSample
     # Is something higher?
     def higher? = all.any?(&:higher?)
 
-    # Rows of a figure that is higher by which it can be found: those that are higher, or else those that increased most.
+    # Rows of a figure that is higher by which it can be found: those that are higher, or else those whose increase is largest
+    # compared with their noise.
     def culprits(figure, group, most = 3)
       rows = rows(figure, group)
       higher = rows.select(&:higher?)
-      higher.any? ? higher : rows.select { |row| row.difference.positive? }.first(most)
+      higher.any? ? higher : rows.select { |row| row.difference.positive? }.max_by(most) { |row| row.difference / row.noise }
     end
 
     # How many runs of each side let a change of the limit be found in the figures that are counted exactly; nil: more than RUNS_MOST.
