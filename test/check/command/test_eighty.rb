@@ -113,6 +113,6 @@ class EightyTest < Test
   test "no command was left out" do
     names = printed("help").scan(/^    ([a-z]+) {2,}\S/).flatten - ["heapsample"]
     live = %w[ps watch start]           # test_live.rb
-    assert_equal(names.sort, [*commands.keys, *live, "run", "page", "convert", "merge", "agent"].sort)      # which print no table
+    assert_equal(names.sort, [*commands.keys, *live, "run", "page", "convert", "merge", "agent", "compact"].sort)      # which print no table
   end
 end

@@ -24,7 +24,7 @@ class AssertionsTest < Test
   ].freeze
 
   # Three lines each, and the stack.
-  ALLOCATES = /The block allocates \d+ objects; at most 10 are allowed\.\n\s*Counted for the thread that runs the block\.\n\s*Most objects are from .*examples\.rb:\d+ .*: \d+\.\n\s+.*examples\.rb:\d+ /
+  ALLOCATES = /The block allocates \d+ objects; at most 10 are allowed\.\n\s*Counted for the thread that runs the block\.\n\s*Most objects are from .*examples\.rb:\d+ .*: \d+\.\n\s+.*\.rb:\d+ /
   PEAK = /The block needs (?:39|4\d)\.\d MiB more resident memory at its peak; at most 1\.0 MiB are allowed\.\n\s*Counted for the whole process, all threads\.\n\s*Most objects are from .*: \d+\.$/
   NO_LINE = /The block allocates \d+ objects; at most 10 are allowed\.\n\s*Counted for the whole process, all threads\.\n\s*A Ruby with the heap sampler shows the line\./
 

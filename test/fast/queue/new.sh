@@ -121,8 +121,10 @@ new_library() {
     commit=$(git -C "$toy/new/thing" rev-parse HEAD)
     printf '%s\n' '# A comment.' 'version 1.2.9' 'revision 1.2.9-0-g0' "source $toy/new/thing v1.2." \
         "tarball thing-1.2.9.tar.gz 00 file://$toy/new/thing-1.2.9.tar.gz" 'tarball thing_1.2.9.orig.tar.gz 00 debian:pool/thing_1.2.9.orig.tar.gz' >"$toy/upstream/thing"
+    # shellcheck disable=SC2016 # for the script to expand
     printf '#!/bin/sh\necho "making $*"; [ "$1" != "${FAILS:-}" ]\n' >"$toy/tool/release"
     chmod +x "$toy/tool/release"
+    # shellcheck disable=SC2016 # for make to expand
     printf 'test-release:\n\t@[ "$@" != "$(FAILS)" ]\n' >>"$toy/Makefile"
     git -C "$toy" add -A && git -C "$toy" -c user.name=a -c user.email=a@localhost commit -qm thing
 }

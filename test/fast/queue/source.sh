@@ -8,6 +8,7 @@ source_toy() {
     mkdir -p "$source_top/jemalloc" "$source_top/out"
     sed 's/@REVISION@/1.2.3-0-g0/' "$TOP/tool/source-configure" >"$source_top/configure"
     printf '#!/bin/sh\nprintf "%%s\\n" "$@"\n' >"$source_top/configure.ruby"
+    # shellcheck disable=SC2016 # for the script to expand
     printf '#!/bin/sh\n[ -z "$FAILS" ] || { echo it went wrong; exit 1; }\nprintf "%%s\\n" "$@" "LD=$LD" >>../built\n>"$1"\n' >"$source_top/jemalloc/jemalloc-object"
     chmod +x "$source_top"/{configure,configure.ruby,jemalloc/jemalloc-object}
 }
