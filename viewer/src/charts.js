@@ -49,12 +49,7 @@ export const axes = (svg, x, y, width, { ticks, unit, format = null, amountOf = 
     .append("g")
     .attr("class", "axis")
     .attr("transform", `translate(${MARGIN.left},0)`)
-    .call(
-      axisLeft(y)
-        .tickValues(ticks)
-        .tickFormat(amountOf)
-        .tickSizeOuter(0),
-    );
+    .call(axisLeft(y).tickValues(ticks).tickFormat(amountOf).tickSizeOuter(0));
 };
 
 export const clock = (time) => time.toISOString().slice(11, 19);

@@ -18,7 +18,10 @@ export const drawGcs = (element, { gcs, accounts }, on) => {
   element.append(box);
   const { svg, width } = svgIn(box, "CPU time of GC over time");
   const x = scaleUtc([new Date(from * 1000), new Date(to * 1000)], [MARGIN.left, width - MARGIN.right]);
-  const y = scaleLinear([0, Math.max(...bins.map(({ took, step }) => took / step))], [HEIGHT - MARGIN.bottom, MARGIN.top]);
+  const y = scaleLinear(
+    [0, Math.max(...bins.map(({ took, step }) => took / step))],
+    [HEIGHT - MARGIN.bottom, MARGIN.top],
+  );
   const ticks = y.nice(3).ticks(3);
   axes(svg, x, y, width, { ticks, amountOf: percent, format: to - from < DAY ? clock : null });
   svg
