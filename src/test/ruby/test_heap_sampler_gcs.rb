@@ -414,7 +414,9 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       majors = now.causes.select { |cause| %w[nofree oldgen shady oldmalloc force sampler].include?(cause.reason) }
       assert_equal [stat[:count], stat[:major_gc_count]], [now.gcs, now.majors]
       assert_equal [now.gcs, now.majors], [now.causes.sum(&:gcs), majors.sum(&:gcs)]
-      assert_operator now.causes.find { |cause| cause.reason == "force" }.gcs, :>=, 5
+      # One of these GCs may have been due anyway, and has that reason.
+      assert_operator now.causes.find { |cause| cause.reason == "force" }.gcs, :>=, 3
+      assert_operator majors.sum(&:gcs), :>=, 5
       assert_not_empty now.causes.map(&:reason) & %w[malloc oldmalloc]
       assert_in_delta took, now.seconds, 0.002
       assert_in_delta now.seconds, now.entries.sum(&:took), 0.002
@@ -431,6 +433,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
 
   def test_older_gcs_share_entries_and_a_forked_child_counts_its_own
     assert_sampled(<<~'RUBY')
+      require "heapsample"
       record = -> { HeapSample::GCRecord.of(GC.sample_profile.to_profile.info) }
       1500.times { GC.start(full_mark: false) }
       GC.disable

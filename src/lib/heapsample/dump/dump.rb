@@ -38,13 +38,11 @@ module HeapSample
     # Compressed bytes that are unpacked for that.
     PACKED_PEEK = 1 << 12
 
-    module_function
-
     # call-seq:
     #   Dump.begins?(bytes) -> true or false
     #
     # Is it the beginning of a dump, or of a compressed one?
-    def begins?(bytes)
+    def self.begins?(bytes)
       bytes = unpacked(bytes) if bytes.start_with?(PprofReader::GZIP_MAGIC)
       BEGINNING.match?(bytes.byteslice(0, PEEK))
     end
@@ -53,7 +51,7 @@ module HeapSample
     #   Dump.file?(path) -> true or false
     #
     # Is it a file that has a dump?
-    def file?(path)
+    def self.file?(path)
       File.file?(path) && ForeignFile.open(path) { |file| begins?(file.read([PEEK, file.size].min).to_s) }
     rescue SystemCallError, FormatError
       false
@@ -63,9 +61,9 @@ module HeapSample
     #   Dump.read(peek, name:, references: false) -> Hash
     #
     # The keyword arguments of Profile.new.  +references+: also what retains what, which takes longer.
-    def read(peek, name:, references: false) = Reader.new(peek, name, references: references).read
+    def self.read(peek, name:, references: false) = Reader.new(peek, name, references: references).read
 
-    def unpacked(bytes)
+    def self.unpacked(bytes)
       require "zlib"
       inflater = Zlib::Inflate.new(Zlib::MAX_WBITS + PprofReader::GZIP_ONLY)
       inflater.inflate(bytes.byteslice(0, PACKED_PEEK))
