@@ -36,7 +36,7 @@ module HeapSample
     end
 
     module AfterFork # :nodoc:
-      def _fork = super.tap { |pid| RunLog.begin if pid.zero? }
+      def _fork = super.tap { |pid| RunLog.begin_again if pid.zero? }
     end
 
     NAME = Module.instance_method(:name)
@@ -55,6 +55,16 @@ module HeapSample
         @tests = Hash.new(0)
         @running = false
         @before = GC.stat(:total_allocated_objects)
+      end
+
+      # In a forked child, which has its parent's samples: they count for the parent alone.
+      def begin_again
+        self.begin
+        return unless SAMPLED
+
+        interval, malloc = GC::SampleProfile.stat.values_at(:interval, :malloc_interval)
+        GC::SampleProfile.stop
+        GC::SampleProfile.start(interval: interval, malloc: malloc || false, output: "none")
       end
 
       def framework(test)
@@ -83,20 +93,16 @@ module HeapSample
       def write
         counted = {format: FORMAT, allocated: GC.stat(:total_allocated_objects) - @before, peak: peak}
         folder = ENV.fetch(VARIABLE)
+        profile = GC.sample_profile(full_gc: true) if SAMPLED      # before this allocates
         2.times { GC.start }
         require "json"
         require "objspace"
         counted[:retained] = ObjectSpace.memsize_of_all
         path = File.join(folder, "#{Process.pid}-#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)}")
-        save("#{path}.pb.gz") if SAMPLED
+        profile&.send(:raw_save, "#{path}.pb.gz")
         File.write("#{path}.json", JSON.generate({**counted, sampled: SAMPLED, directory: Dir.pwd, tests: @tests, environment: environment}))
       rescue SystemCallError, NoMemoryError, JSON::GeneratorError => e
         warn "heapsample compare: #{e.message}"
-      end
-
-      def save(path)
-        GC.sample_profile(full_gc: true).send(:raw_save, path)
-        GC::SampleProfile.stop
       end
 
       # Resident bytes at most; nil: not known.

@@ -41,22 +41,24 @@ class PullRequestTest < Test
     end
   end
 
+  # The child ends within the test: of what is run at its end, only the record is left.
+  TEST = 'def test_a = 5000.times { "x" * 9 }.then { Process.wait(fork { exit }) }; def test_b = assert(true); end'
   SUITES = {
-    "minitest" => 'require "minitest/autorun"; class ATest < Minitest::Test; def test_a = 5000.times { "x" * 9 }; def test_b = assert(true); end',
-    "test-unit" => 'require "test/unit"; class ATest < Test::Unit::TestCase; def test_a = 5000.times { "x" * 9 }; def test_b = assert(true); end'
+    "minitest" => "require 'minitest/autorun'; class ATest < Minitest::Test; #{TEST}",
+    "test-unit" => "require 'test/unit'; class ATest < Test::Unit::TestCase; #{TEST}"
   }.freeze
 
   SUITES.each do |name, text|
     test "tests of #{name} are counted one by one, and a forked child counts once" do
       Dir.mktmpdir do |folder|
         suite = File.join(folder, "suite.rb")
-        File.write(suite, "#{text}; Process.wait(fork { 20_000.times { Object.new } })")
+        File.write(suite, text)
         _, error, status = heapsample("compare", "#{folder}/runs", "--runs", "3", "--", RbConfig.ruby, suite)
         assert_equal(0, status, error)
         found = HeapSample::RunFolder.new("#{folder}/runs")
         assert_equal([2, 2], [found.size, found.runs.first.processes])
         bytes = found.row(:allocated_bytes, :test, "ATest#test_a").first
-        assert(bytes.all? { |value| value.between?(150_000, 800_000) }, bytes.inspect)
+        assert(bytes.all? { |value| value.between?(150_000, 700_000) }, bytes.inspect)
       end
     end
   end
