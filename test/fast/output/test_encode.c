@@ -174,7 +174,9 @@ test_account(void)
             "\"jemalloc\":{\"allocated\":1,\"active\":2,\"resident\":3,\"dirty\":4,\"retained\":5,\"metadata\":6}},"
             "\"account_at_start\":{\"taken_ns\":1,\"cost_ns\":0,\"slots_live\":9,\"slots_free\":0,"
             "\"sampler\":0,\"threads\":0,\"fibers\":0,\"allocator\":\"malloc\"},"
-            "\"gc\":{\"count\":9,\"minor\":7,\"major\":2},\"heaps\":["
+            "\"gc\":{\"count\":9,\"minor\":7,\"major\":2,\"ns\":0,\"causes\":["
+            "{\"reason\":\"malloc\",\"gcs\":3,\"ns\":1500,\"longest_stop_ns\":7000},"
+            "{\"reason\":\"oldgen\",\"gcs\":6,\"ns\":10000000,\"longest_stop_ns\":2500000}]},\"heaps\":["
             "{\"slot_size\":40,\"total_slots\":1000,\"live_slots\":900},"
             "{\"slot_size\":80,\"total_slots\":500,\"live_slots\":400,\"pages\":10,\"pinned_pages\":3,\"held_slots\":320,\"compact_bytes\":393216}],"
             "\"sampler\":{\"live_samples\":0,\"samples\":0,\"malloc_live_samples\":0,\"malloc_samples\":0,\"dropped_samples\":0,\"bytes\":0,\"thread_ns\":0}}",
