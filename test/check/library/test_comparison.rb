@@ -73,7 +73,7 @@ class ComparisonTest < Test
     end
   end
 
-  test "Student's quantiles are those of the tables" do
+  test "Student's quantiles agree with the tables" do
     {[0.05, 4] => 2.7764, [0.01, 8] => 3.3554, [0.001, 8] => 5.0413, [0.05, 1] => 12.706}.each { |(level, degrees), value| assert_in_delta(value, Comparison.student(level, degrees), 0.001) }
   end
 

@@ -194,7 +194,7 @@ class DumpGraphTest < Test
     seen.keys
   end
 
-  test "retained sizes are those of a walk without the object, in 300 random graphs" do
+  test "retained sizes agree with a walk without the object, in 300 random graphs" do
     random = Random.new(11)
     300.times do
       size = random.rand(1..25)

@@ -65,7 +65,7 @@ class GCRecordTest < Test
     Process.wait(pid)
   RUBY
 
-  test "heapsample/gc_log records the GCs of any Ruby, those of a forked child apart" do
+  test "heapsample/gc_log records the GCs of any Ruby, and of a forked child apart" do
     Dir.mktmpdir do |folder|
       _, error, status = Open3.capture3({"RUBYOPT" => nil, "HEAPSAMPLE_GC_LOG" => folder}, RbConfig.ruby, "-I", "src/lib", "-r", "heapsample/gc_log", "-e", "#{PROGRAM}; puts GC.count")
       assert(status.success? && error.empty?, error)
