@@ -55,7 +55,7 @@ struct rb_heap_sampler_gc_counts {
     uint64_t pages;             /* of all heaps */
     uint64_t marked_slots;      /* of the last mark; not all of them, `marking` */
     uint64_t old_objects;
-    uint32_t reason;            /* why the last began: a number of doc/format.md */
+    uint32_t reason;            /* why the last began: its number: GC.log in doc/heap_sampler.proto */
     bool marking;
     bool no_major;              /* GC is disabled, or major GCs are */
     bool timed;                 /* false: their time is not measured (GC.measure_total_time = false) */

@@ -4,8 +4,8 @@
  * A bounded record of all GCs of this process: what each was for, what it took, and what it left.
  *
  * When there is no room, neighbours among the older entries become one, which has the sums of both, and the state that the
- * later one left.  Two are joined where both together last no longer than a step, HS_GC_LOG_STEPS of which are the time
- * that the older ones cover.  So no GC is lost, and entries are spread evenly over time, except where many GCs follow at once.
+ * later one left.  Two are joined if both together last no longer than a step; the older entries cover HS_GC_LOG_STEPS
+ * steps.  So no GC is lost, and entries are spread evenly over time, except where many GCs follow at once.
  *
  * A pause is real time, from where Ruby enters the GC to where it leaves it: for each step of lazy sweeping, too.
  */
@@ -17,7 +17,7 @@ enum {
     HS_GC_LOG_STEPS = 60
 };
 
-/* Why there was a GC: numbers of doc/format.md. These are the last, and how many there are. */
+/* Why there was a GC: numbers of GC.log in doc/heap_sampler.proto. These are the last, and how many there are. */
 enum { HS_GC_SAMPLER = 10,
        HS_GC_REASONS };
 
