@@ -3,7 +3,7 @@
 # False alarms and found changes of `heapsample compare`: of a thousand comparisons of a suite with itself, how many name
 # anything; and of a thousand with +2% of the objects or +5% of the retained bytes planted on one line, how many find it. The suite is a
 # part of kramdown's, of RubyGems. It runs 200 times with this Ruby and with the stock one, and 10 times with each change.
-# The comparisons draw from these runs: five runs on each side, the first of which does not count.
+# The comparisons draw from these runs: five on each side; the first does not count.
 #
 #   benchmark/run pull_requests                     # about half an hour of processor time
 #   benchmark/run pull_requests -- --table          # judges what was recorded in build/bench/pull_requests; --table stock
