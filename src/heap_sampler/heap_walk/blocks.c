@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <signal.h>
 
-enum { STEPS_LEAST = 1 << 16,   /* and one for so many slots of the heap */
+enum { STEPS_LEAST = 1 << 18,   /* and one for so many slots of the heap */
        SLOTS_A_STEP = 32,
        WORDS_A_STEP = 64,       /* on average, if all steps are made */
        BLOCK_BYTES_MOST = 1 << 16,
@@ -42,7 +42,7 @@ own(const void *pointer, void *number)
     if (position && !owner_of[*position]) owner_of[*position] = *(const uint32_t *)number;
 }
 
-/* -- what an object of a C extension leads to ------------------------------------------------ */
+/* -- what an object of C code leads to ------------------------------------------------------ */
 
 static void
 add_step(const void *start, size_t bytes, uint32_t number, bool fleeting)
@@ -86,12 +86,23 @@ fleeting_p(uint32_t number)
     return !RB_OBJ_PROMOTED_RAW(object) && (from >= HS_NODE_NUMBERS || local_variable_p(hs_index_object(index, from), object));
 }
 
+/* Do its pointers lead to what belongs to others, too?  Ruby's own types lead to structs of the VM.  Types that free
+ * something and mark nothing do not: Encoding::Converter.  A Mutex does: to its fiber. */
+static bool
+shares_p(VALUE object)
+{
+    const rb_data_type_t *type = RTYPEDDATA_TYPE(object);
+    bool frees = type->function.dfree && type->function.dfree != RUBY_TYPED_DEFAULT_FREE;
+    if (frees && !type->function.dmark && rb_heap_sampler_sync_of(object) == RB_HEAP_SAMPLER_NO_SYNC) return false;
+    return rb_hs_same_library_p(type, &ruby_threadptr_data_type);
+}
+
 static void
 begin_at(VALUE object, uint32_t number)
 {
     bool typed = RTYPEDDATA_P(object), fleeting = fleeting_p(number);
     const char *data = typed ? RTYPEDDATA_GET_DATA(object) : DATA_PTR(object);
-    if (!data || (typed && rb_hs_same_library_p(RTYPEDDATA_TYPE(object), &ruby_threadptr_data_type))) return;
+    if (!data || (typed && shares_p(object))) return;
     bool embedded = typed && RTYPEDDATA_EMBEDDED_P(object);
     if (embedded) add_step(data, (size_t)((const char *)object + rb_gc_obj_slot_size(object) - data), number, fleeting);
     else add_block(data, number, fleeting);

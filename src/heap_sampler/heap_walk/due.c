@@ -6,9 +6,10 @@
  *   the first           when half of its price is paid for: with a share of 1% after 15 s at a million slots.  It has the
  *                       entries that containers had at first.  An early walk of a large heap sees nothing of a leak yet,
  *                       and there is none after it for minutes
- *   growth at one look  more is live than at the last walk, by a 32nd and 16 MiB (malloc's limit: what young objects
- *                       add before a GC).  Large heaps grow without a major GC for minutes, so this needs none
- *   growth by majors    rb_hs_majors_rise_p: finds a slow leak in a small heap, and a leak after a peak
+ *   growth at one look  after the first: more is live than at the last walk, by a 32nd and 16 MiB (malloc's limit: what
+ *                       young objects add before a GC).  Large heaps grow without a major GC for minutes, so this needs
+ *                       none
+ *   growth by majors    after the first: rb_hs_majors_rise_p finds a slow leak in a small heap, and a leak after a peak
  *   short of memory     two fifths of a cgroup's limit are used.  Above half, a process that has the cgroup alone would
  *                       be refused, since its copy has no room
  *
@@ -33,8 +34,8 @@ enum { START_S = 60,            /* while a young process fills its heap, a walk 
 
 /* [0]: for walks of clients; [1]: for profiles of every= and at-rss=. Read and written by one thread at a time. */
 static struct need {
-    uint64_t bytes;             /* live at the last walk; before the first, when the process had started; 0: it was not looked at */
-    uint64_t looked;            /* live at the last look */
+    uint64_t bytes;             /* live at the last walk */
+    uint64_t looked;            /* the most that was live at a look: young objects come and go */
     uint64_t walk_ns;           /* when that ended, by rb_hs_steady_ns(); 0: none was made */
     bool near_limit;            /* then */
 } needs[2];
@@ -78,12 +79,13 @@ rb_hs_walk_due_p(bool for_files, uint32_t ppm, bool short_of_memory)
     struct need *need = &needs[for_files];
     uint64_t bytes = bytes_in_use();
     bool starts = !need->walk_ns && larger_p(need->looked, bytes) && age_ns() < START_S * (1000 * HS_MS_NS);
-    need->looked = bytes;
-    if (starts || !need->bytes) need->bytes = bytes;
+    if (need->looked < bytes) need->looked = bytes;
     if (rb_hs_forced_wait(ppm)) return false;
-    if (!starts) {
-        if (!need->walk_ns && rb_hs_forced_walk_wait(ppm) <= age_ns()) return true;
+    if (need->walk_ns) {
         if (larger_p(need->bytes, bytes) || rb_hs_memory_rises_p(need->walk_ns)) return true;
+    }
+    else if (!starts && rb_hs_forced_walk_wait(ppm) <= age_ns()) {
+        return true;
     }
     return !need->near_limit && (short_of_memory || near_limit_p());
 }

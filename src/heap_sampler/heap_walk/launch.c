@@ -28,7 +28,7 @@ enum { DEADLINE_S = 30,
        STOP_MOST_MS = 50,       /* of the program, by a walk that begins by itself */
        MEASURED_PAGES = 1 << 16 };
 static const uint64_t second_ns = 1000000000;
-static const uint64_t other_bytes = 16 << 20;   /* names, and what the child itself writes to */
+static const uint64_t other_bytes = 24 << 20;   /* names, and what the child itself writes to */
 
 /* The walk that is under way: no other is prepared meanwhile.  Atomic, acquired and released as a lock. */
 static struct hs_walk_child *current;

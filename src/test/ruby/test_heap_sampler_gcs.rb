@@ -211,14 +211,14 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
   end
 
   # An early one would see nothing of a leak, and a second one would not be paid for. 700,000 slots are guessed to take 0.2 s:
-  # half of that is 1% of 10 s.
+  # half of that is 2% of 5 s.
   def test_the_first_walk_of_a_large_heap_waits_until_half_of_its_price_is_paid
-    assert_with_profiles(<<~'RUBY', settings: "diagnose=1%")
+    assert_with_profiles(<<~'RUBY', settings: "diagnose=2%")
       began = Time.now
-      $kept = Array.new(700_000) { Object.new }
+      $kept = Array.new(20) { Array.new(35_000) { Object.new }.tap { GC.start } }      # each major GC leaves more alive
       $enough = ->(infos) { infos.any? { |info| info.walk && !info.walk.refused } }
       work_until { "garbage " * 20 }
-      assert_operator infos.find(&:walk).taken - began, :>=, 9
+      assert_operator infos.find(&:walk).taken - began, :>=, 4
     RUBY
   end
 
@@ -235,8 +235,8 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
   def test_growth_leads_to_a_walk
     assert_walks(<<~'RUBY')
       $kept = Array.new(400_000) { "retained " * 10 }      # 50 MB
-      work_on(5) { garbage }
-      assert_operator walks, :>=, 2
+      $enough = ->(infos) { walks >= 2 }
+      work_until { garbage }
       # It grows no further, so walks end, though the growth may be seen late on a busy machine.
       assert(6.times.any? { made = walks; work_on(5) { garbage }; made == walks }, "walks go on: #{walks}")
     RUBY

@@ -145,6 +145,17 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
+  # A converter is a struct, an array, and two transcoders with a buffer each.
+  def test_each_of_many_blocks_of_c_code_has_an_object
+    assert_why(<<~'RUBY', args: ["--heap-sample=interval=64k,malloc=16k,output=none,seed=5"])
+      omit "malloc is not sampled" unless GC::SampleProfile.stat[:malloc] == :on
+      OPEN = Array.new(20_000) { Encoding::Converter.new("Shift_JIS", "UTF-8", universal_newline: true) }
+      by_root = Hash.new(0.0)
+      Why.new.parts.each { |path, klass, space| by_root[path.first(2).map(&:name)] += space if klass == "(malloc)" }
+      assert_operator by_root[%w[(constants) OPEN]], :>, 0.95 * by_root.values.sum - (4 << 20)
+    RUBY
+  end
+
   def test_entries_and_bounds_of_containers
     assert_why(<<~'RUBY')
       require "set"
@@ -798,10 +809,12 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
         KEPT = Array.new(50_000) { [Leaf.new] }
         # In a GC that takes long, and on a busy machine: the stop of a large heap is estimated longer there.
         late = /did not reach a safe point in time|would stop the program for more than/
-        refused = -> { Dir.glob(ENV["DIR"] + "/*.pb").sort.filter_map { |file| GC::SampleProfile.load(file).meta["kept"] }.map { |kept| JSON.generate(kept["refused"]) }.grep_v(late) }
+        kept = Hash.new { |known, file| known[file] = GC::SampleProfile.load(file).meta["kept"] }
+        refused = -> { Dir.glob(ENV["DIR"] + "/*.pb").sort.filter_map { |file| kept[file] }.map { |kept| JSON.generate(kept["refused"]) }.grep_v(late) }
         grown = 0
         until (found = refused[]).size >= 2
-          KEPT.concat(Array.new(250_000) { [Leaf.new] }) && grown = found.size if found.size > grown      # growth leads to the next walk
+          # Growth leads to the next walk: so much that a walk is due until one is made.
+          KEPT.concat(Array.new(500_000) { [Leaf.new] }) && grown = found.size if found.size > grown
           10.times { Thread.new { 100.times { Object.new }; sleep 0.01 }.join }
         end
         assert_equal ["null"] * 2, found.first(2)
