@@ -8,8 +8,9 @@ Order = Struct.new(:number, :note)
 Draft = Struct.new(:number)
 ORDERS = {}
 drafts = nil
-
-def order(number) = ORDERS["order #{number}"] = Order.new(number, +"a note that a hundred orders have")
+def order(number) # on three lines, for Ruby 2.7
+  ORDERS["order #{number}"] = Order.new(number, +"a note that a hundred orders have")
+end
 
 3.times do |dump|
   100.times { |index| order((dump * 100) + index) }

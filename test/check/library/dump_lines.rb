@@ -11,7 +11,8 @@ require "heapsample"
 #   dump.root("vm", dump.classes)
 #   dump.profile(references: true)
 class DumpLines
-  CLASSES = %w[BasicObject Object Kernel Module Class String Array Hash].freeze
+  CLASSES = %w[BasicObject Object Module Class String Array Hash].freeze
+  MODULES = %w[Kernel Comparable Enumerable Math Process].freeze
   FIRST = 0x7f00_0001_0028
   # Bytes of a slot; there is a page for 400 of them.
   SLOT = 40
@@ -20,8 +21,8 @@ class DumpLines
     @next = FIRST
     @objects = []
     @roots = []
-    @classes = CLASSES.to_h { |name| [name, take] }
-    @classes.each { |name, address| add_class(name, address) }
+    @classes = [*CLASSES, *MODULES].to_h { |name| [name, take] }
+    @classes.each { |name, address| add_class(name, address, type: MODULES.include?(name) ? "MODULE" : "CLASS") }
   end
 
   # The address of a class, which is written once.
@@ -55,7 +56,7 @@ class DumpLines
   private
 
   def add_class(name, address, type: "CLASS", **fields)
-    @objects << [address, {type: type, class: @classes["Class"], name: name, memsize: 200, slot_size: 160, **fields}]
+    @objects << [address, {type: type, class: @classes[type == "MODULE" ? "Module" : "Class"], name: name, memsize: 200, slot_size: 160, **fields}]
     address
   end
 

@@ -9,19 +9,21 @@ class CompactionTest < Test
   State = HeapSample::Compaction::State
   MIB = 1 << 20
 
-  def compaction(rss_after, pins: [], later: nil)
-    before = State.new(100 * MIB, 1000, 40, 20 * MIB, 80 * MIB)
-    HeapSample::Compaction.new(before: before, after: State.new(rss_after, 500, 40, 20 * MIB, 50 * MIB), later: later, considered: 9, moved: 7, seconds: 0.25, expected: 0.2, pins: pins)
+  def compaction(rss_after, pins: [], later: nil, live: 20)
+    before = State.new(100 * MIB, 1000, 40, live * MIB, 80 * MIB)
+    HeapSample::Compaction.new(before: before, after: State.new(rss_after, 500, 40, live * MIB, 50 * MIB), later: later, considered: 9, moved: 7, seconds: 0.25, expected: 0.2, pins: pins)
   end
 
   test "the report says what came back, or that it was not worth the stop" do
     good = compaction(80 * MIB)
-    assert_equal([20 * MIB, true, 500], [good.given_back, good.worth_it?, good.pages_given_back])
+    assert_equal([20 * MIB, true, 500], [good.given_back, good.worth_it?, good.emptied_pages])
     assert_includes(good.to_s, "Compaction stopped Ruby code for 250 ms (expected: 200 ms), and moved 7 of 9 objects")
     assert_includes(good.to_s, "GC.compact gave back memory: RSS fell by 20.0 MiB.")
     bad = compaction(101 * MIB)
     assert_includes(bad.to_s, "It was not worth the stop: RSS rose by 1.0 MiB. 30.0 MiB are free in the heap for new objects.")
     refute(compaction(99.5.to_i * MIB).worth_it?)
+    refute_includes(good.to_s, "Later")
+    assert_includes(compaction(80 * MIB, live: 10).to_s.tr("\n", " "), "Later GCs give back more of the 500 pages that are empty now, while over 65% of all slots are free.")
   end
 
   test "what pins objects is named" do

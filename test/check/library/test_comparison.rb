@@ -106,4 +106,19 @@ class ComparisonTest < Test
     assert_match(/\A\| higher \|.*\| `+.*x\\\|<b>.*`+ \|\n\z/, row)
     refute_match(/<b>|\e/, comparison.text.to_junit)
   end
+
+  test "in Markdown a sentence is prose, and code where a name in it may be Markdown" do
+    first = ->(names) { compare(runs(BASE, environment: names), runs(BASE, environment: {})).text.to_markdown.lines[2] }
+    assert_equal("Ruby, gems, YJIT and allocator are the same.\n", first[{}])
+    assert_equal("What else differs: gem rack: 2.2.8 → none.\n", first[{"gem rack" => "2.2.8"}])
+    ["*rack*", "@rack", "www.rack", "http://rack", "rack_x", "<b>", "[rack](x)", "a`b"].each { |name| assert_match(/\A`+.*`+\n\z/, first[{"gem #{name}" => "1"}], name) }
+  end
+
+  test "of a total that is higher, only kinds of parts with a certain one are shown, or one kind with the likeliest" do
+    less, more = {"a.rb:1" => [8_000_000] * 5}, {"a.rb:1" => [8_800_000] * 5}
+    titles = ->(*both) { compare(*both).text.to_markdown.scan(/^#### (.*)/).flatten }
+    assert_equal(["Bytes allocated, by line"], titles[runs(BASE, less), runs(BASE.map { |count| count + 20_000 }, more)])
+    noisy = {"a.rb:1" => [8_000_000, 9_000_000, 8_200_000, 9_100_000, 7_900_000]}
+    assert_equal(["Bytes allocated, by line (none alone is certain)"], titles[runs(BASE, less), runs(BASE.map { |count| count + 20_000 }, noisy)])
+  end
 end

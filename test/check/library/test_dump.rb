@@ -32,13 +32,13 @@ class DumpTest < Test
   test "objects are rows by class, line and generation, which are exact" do
     profile = lines.profile
     top = profile.top(by: :class)
-    assert_equal({"Class" => 9, "String" => 3, "Order" => 3, "Array" => 1, "(imemo:cref)" => 1, "(hidden T_DATA VM/thread)" => 1},
+    assert_equal({"Class" => 8, "Module" => 5, "String" => 3, "Order" => 3, "Array" => 1, "(imemo:cref)" => 1, "(hidden T_DATA VM/thread)" => 1},
                  top.map { |row| [row.key, row.estimate.objects] }.to_h)
     strings = top.find { |row| row.key == "String" }
     assert_equal([240, true, [240.0, 240.0]], [strings.value, strings.estimate.exact?, strings.interval])
     assert_equal({"/srv/order.rb:7 name" => 160, "/srv/order.rb:8 name" => 80, "/srv/order.rb:3 new" => 120, "/srv/order.rb:1 (top level)" => 104},
                  profile.top(by: :line).reject { |row| row.key.path.empty? }.map { |row| [row.key.text, row.value] }.to_h)
-    assert_equal([7, 18], [profile.dump.traced, profile.dump.count])
+    assert_equal([7, 22], [profile.dump.traced, profile.dump.count])
   end
 
   test "objects whose classes have one name are one row, as classes with singleton classes" do
@@ -103,17 +103,17 @@ profile.dump.inspect]
     end
     noisy = read("I, [2026] Started GET\n#{lines.lines.join("{\"level\":\"info\"}\n")}")
     assert_equal(expected, noisy.top.map(&:to_h))
-    assert_equal(["20 lines are no lines of a heap dump, and were left out"], noisy.dump.left_out)
+    assert_equal(["24 lines are no lines of a heap dump, and were left out"], noisy.dump.left_out)
   end
 
   test "a dump that is cut off is read up to there, and says so" do
     text = lines.text
     cut = read(text[0...-60])
-    assert_equal([17, ["the file ends early; what comes before its end was read"]], [cut.dump.count, cut.dump.left_out])
+    assert_equal([21, ["the file ends early; what comes before its end was read"]], [cut.dump.count, cut.dump.left_out])
     packed = Zlib.gzip(text * 1)
     assert_equal(["the file ends early; what comes before its end was read"], read(packed[0...-20]).dump.left_out)
     assert_equal(["another dump follows in this file, and was left out"], read(text * 2).dump.left_out)
-    assert_equal(18, read(text * 2).dump.count)
+    assert_equal(22, read(text * 2).dump.count)
     assert_raises(HeapSample::FormatError) { read("{\"type\":\"ROOT\", \"root\":\"vm\", \"references\":[\"0x1\"]}\n") }
   end
 
@@ -139,13 +139,21 @@ profile.dump.inspect]
      %({"address":"0x20", "type":"CLASS", "class":"0x20", "superclass":"0x20", "singleton":true, "memsize":99999999999999999999999}),
      %({"address":4, "type":"OBJECT"}), %({"type":"OBJECT"}), "[1]", "{}", "null", %({"address":"0x28", "type":9}), %({"address":"0x30", "type":"OBJECT", "line":0.5, "file":"a\\u0000b"})]
     profile = read("#{lines.text}#{odd.join("\n")}\n", references: true)
-    assert_equal(22, profile.dump.count)
+    assert_equal(26, profile.dump.count)
     assert(profile.report.to_s && profile.why.to_s && HeapSample::View.new(profile).send(:data))
   end
 
   test "a dump of Ruby 2.7, which has fewer fields, is read" do
     old = lines.text.gsub(/, "slot_size":\d+/, "").gsub(/, "flags":\{[^}]*\}/, "")
     assert_equal(lines.profile.top(by: :class).map { |row| [row.key, row.value] }, read(old).top(by: :class).map { |row| [row.key, row.value] })
+  end
+
+  test "in a dump of Ruby 2.7 the entry of a method has a class, and singleton classes the name of their class" do
+    ours = lines
+    ours.object("IMEMO", "Order", memsize: 48, imemo_type: "ment")
+    ours.object("CLASS", "Class", name: "Object")
+    assert_equal(48.0, ours.profile.top(by: :class, top: 100).find { |row| row.key == "(imemo:ment)" }&.value)
+    refute_includes(HeapSample::Retained.new(*Array.new(3) { ours.profile }).to_s, "several processes")
   end
 
   # Writes a dump of itself.

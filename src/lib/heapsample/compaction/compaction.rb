@@ -48,12 +48,12 @@ module HeapSample
     end
 
     # call-seq:
-    #   Compaction.of(process, pins: []) -> compaction
+    #   Compaction.of(process, pins: [], most: nil) -> compaction
     #
-    # Compacts the heap of a LiveProcess.
-    def self.of(process, pins: [])
+    # Compacts the heap of a LiveProcess. +most+: seconds that Ruby code may stand still, by the estimate; nil: as many as expected now.
+    def self.of(process, pins: [], most: nil)
       seconds, before, = expected(process)
-      answer = process.compact(stop: (seconds * 1000).ceil + 1)
+      answer = process.compact(stop: ((most || seconds) * 1000).ceil + 1)
       done = answer[:compaction]
       new(before: before, after: state(answer), considered: done[:considered], moved: done[:moved], seconds: done[:ns] / 1e9, expected: seconds, pins: pins)
     end
@@ -120,8 +120,8 @@ module HeapSample
     # Are so many bytes worth a stop, in a process with that RSS?
     def self.worth?(bytes, rss) = bytes >= [LEAST, SHARE_LEAST * rss.to_i].max
 
-    # Pages that Ruby has emptied and holds for new objects: known where all pages and their live objects are.
-    def pages_given_back = (before.pages - after.pages if before.pages && after.pages)
+    # How many pages of the heap have no live object any more. nil if it is not known.
+    def emptied_pages = (before.pages - after.pages if before.pages && after.pages)
 
     # JSON-ready.
     def to_h

@@ -5,6 +5,8 @@ module HeapSample
   class CompactionText
     # Rows of what pins.
     ROWS = 8
+    # While such a part of all slots is free, each GC gives pages back: RUBY_GC_HEAP_FREE_SLOTS_MAX_RATIO.
+    FREE_MOST = 0.65
 
     def initialize(compaction, layout)
       @compaction = compaction
@@ -55,12 +57,19 @@ module HeapSample
       bytes = @compaction.given_back or return @layout.sentence("RSS is not known on this platform.")
       change = "#{bytes.negative? ? "rose" : "fell"} by #{@layout.bytes(bytes.abs)}"
       verdict = @compaction.worth_it? ? "GC.compact gave back memory: RSS #{change}." : "It was not worth the stop: RSS #{change}."
-      @layout.sentence([verdict, *(free unless @compaction.worth_it?), *again].join(" "))
+      @layout.sentence([verdict, *(free unless @compaction.worth_it?), *emptied, *again].join(" "))
     end
 
     def free
       bytes = @compaction.after.free_bytes or return
       "#{@layout.bytes(bytes)} are free in the heap for new objects. Ruby returns a page only if it is empty, and not needed by GC_HEAP_FREE_SLOTS_MAX_RATIO."
+    end
+
+    def emptied
+      pages, after = @compaction.emptied_pages, @compaction.after
+      return unless pages&.positive? && after.free_bytes && after.free_bytes > FREE_MOST * after.all_bytes
+
+      "Later GCs give back more of the #{@layout.count(pages)} pages that are empty now, while over #{(FREE_MOST * 100).round}% of all slots are free."
     end
 
     # How much the work in the block took again.

@@ -9,7 +9,9 @@ module HeapSample
     WORDS = {higher: "higher", lower: "lower", noise: "within noise", small: "below the limit"}
     GROUPS = {line: "line", gem: "gem", test: "test"}
     MOST = 10
-    private_constant :COLUMNS, :ROWS, :MOST
+    # Text in which Markdown sees nothing: no sign, no address, no mention. Names of gems and folders may have these.
+    PLAIN = /\A(?:[A-Za-z0-9 ,;+%'()→–-]|[.:](?![A-Za-z]))*\z/
+    private_constant :COLUMNS, :ROWS, :MOST, :PLAIN
 
     def initialize(comparison, layout)
       @comparison = comparison
@@ -30,8 +32,8 @@ module HeapSample
 
     def to_markdown
       sections = changes.map { |title, rows| "#### #{title}\n\n#{markdown(ROWS, rows.map { |row| row_cells(row) })}" }
-      ["### Memory", Printable.code(environment), Printable.code(summary), markdown(COLUMNS, @comparison.totals.map { |row| cells(row) }), *sections,
-       sentences.map { |one| Printable.code(one) }.join(" ")].join("\n\n") + "\n"
+      ["### Memory", prose(environment), prose(summary), markdown(COLUMNS, @comparison.totals.map { |row| cells(row) }), *sections,
+       sentences.map { |one| prose(one) }.join(" ")].join("\n\n") + "\n"
     end
 
     # A test case for each figure, and for each row that is higher.
@@ -70,17 +72,19 @@ module HeapSample
       "To find a change of #{@layout.percent(@comparison.limit)}, make #{more}."
     end
 
-    # What is higher or lower, and where, as titles and rows.
+    # What is higher or lower, and where, as titles and rows. Of a total that is higher though no part of it is for certain, the parts
+    # that stand out most, of one kind.
     def changes
-      @comparison.totals.map(&:figure).flat_map do |figure|
-        GROUPS.filter_map do |group, title|
-          rows = @comparison.rows(figure, group)
-          shown = rows.select { |row| %i[higher lower].include?(row.verdict) }
-          total = @comparison.totals.find { |row| row.figure == figure }
-          shown = @comparison.culprits(figure, group) if shown.empty? && total.higher?
-          ["#{title(figure).sub(/\A./, &:upcase)}, by #{title}#{" (none alone is certain)" if shown.none? { |row| %i[higher lower].include?(row.verdict) }}", shown.first(MOST)] if shown.any?
-        end
+      @comparison.totals.flat_map do |total|
+        certain = GROUPS.map { |group, by| [by, @comparison.rows(total.figure, group).select { |row| %i[higher lower].include?(row.verdict) }] }
+        parts = certain.reject { |_, rows| rows.empty? }
+        parts = [likely(total.figure)].compact if parts.empty? && total.higher?
+        parts.map { |by, rows| ["#{title(total.figure).sub(/\A./, &:upcase)}, by #{by}", rows.first(MOST)] }
       end
+    end
+
+    def likely(figure)
+      GROUPS.lazy.map { |group, by| ["#{by} (none alone is certain)", @comparison.culprits(figure, group)] }.find { |_, rows| rows.any? }
     end
 
     def sections = changes.map { |title, rows| [*@layout.title("#{title}:"), *@layout.table(ROWS, rows.map { |row| row_cells(row) })] }
@@ -123,6 +127,8 @@ module HeapSample
       ["| #{columns.map(&:first).join(" | ")} |", "|#{columns.map { |_, side| side == :right ? " ---: |" : " --- |" }.join}",
        *rows.map { |cells| "| #{[*cells[0..-2], Printable.code(cells.last)].map { |cell| cell.to_s.gsub("|", "\\|") }.join(" | ")} |" }].join("\n")
     end
+
+    def prose(text) = PLAIN.match?(text) ? text : Printable.code(text)
 
     def xml(text) = Printable.text(text.gsub("\n", "\r")).gsub(/[&<>"]/, "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;").gsub("\\r", "\n")
   end

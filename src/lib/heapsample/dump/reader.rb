@@ -5,8 +5,9 @@ module HeapSample
     # Makes of a dump what Profile.new takes.
     class Reader
       CLASSES = %w[CLASS MODULE ICLASS].freeze
-      # Classes whose addresses distinguish processes.
-      FIRST = %w[BasicObject Object Kernel Module Class].freeze
+      # Modules whose addresses distinguish processes. In a dump of Ruby 2.7 a singleton class has the name of its class: modules have
+      # a name of their own.
+      FIRST = %w[Kernel Comparable Enumerable Math Process].freeze
 
       # +peek+: a Peek.  +references+: also what retains what.
       def initialize(peek, name, references: false)
@@ -69,7 +70,7 @@ module HeapSample
 
         memsize = memsize.is_a?(Integer) && memsize.between?(0, MEMSIZE_MAX) ? memsize : 0
         @objects_seen += 1
-        class_address = fields["class"]
+        class_address = fields["class"] unless type == "IMEMO"          # in a dump of Ruby 2.7 it is the class that has the method
         row = @rows.add(class_address.is_a?(String) ? class_address : hidden(fields, type), "T_#{type}", numbers(fields), memsize)
         @classes.note(text, fields) if CLASSES.include?(type)
         @duplicates.note(fields["value"], memsize, row) if type == "STRING" && fields["value"].is_a?(String)
@@ -120,7 +121,7 @@ module HeapSample
          "gc" => (generation ? {"count" => generation} : nil), "kept" => found&.walk}.compact
       end
 
-      # Equal for dumps of one process, and of its forks: the address of classes that nothing moves.
+      # Equal for dumps of one process, and of its forks: the addresses of modules that nothing moves.
       def process_start
         known = @classes.unique.values_at(*FIRST)
         known.all? ? "dump #{known.join(" ")}" : nil

@@ -27,7 +27,7 @@ module HeapSample
           seconds, state, most = Compaction.expected(process)
           Message.print("compaction stops Ruby code for about #{format("%.2f", seconds)} s (#{Layout.new.bytes(state.live_bytes)} of live slots in #{Layout.new.bytes(state.all_bytes)} of slots)")
           check(seconds, state, most)
-          print_analysis(Compaction.of(process, pins: pins(process)))
+          print_analysis(Compaction.of(process, pins: pins(process), most: options[:most] || MOST))
         rescue LiveProcess::Refused => e
           raise Failure, e.message
         end
