@@ -64,9 +64,9 @@ memory_refusal(struct hs_walk_child *child, bool by_itself)
 /* The stop is mostly the fork, which copies an entry of the page tables for each page: 81 to 101 ns of CPU time for
  * 50 to 2,000 MiB (clone(2), medians of 15, Linux 6.18), and 4 ns with huge pages. The whole stop of a Ruby process
  * has the barrier and the copies of the tables as well: 116 to 277 ns of wall time for 590 to 1,790 MiB (medians of 7
- * walks, other programs running). So 200 ns are the first guess. Each fork of many pages leads half of the way to
- * twice its CPU time: one measure may be far off, and one stop on a busy machine must not end all walks. The estimate
- * is multiplied by the threads that want a processor, for each processor. Before that, walks that began by themselves
+ * walks, other programs running). So 200 ns are the first guess. Each walk of many pages leads half of the way to its
+ * stop and a quarter more, or to twice the CPU time of its fork if that is less: one measure may be far off, and one
+ * stop on a busy machine must not end all walks. The estimate is multiplied by the threads that want a processor, for each processor. Before that, walks that began by themselves
  * stopped programs for 251 ms (1,123 MiB, load 5) and 881 ms (815 MiB, load 20). It is an estimate and no limit: a
  * hypervisor that takes the processor away is not seen. STOP_MOST_MS is reached at some 1 GiB on an idle machine; a
  * later profile tries again, and a person may request the walk. */
@@ -171,10 +171,11 @@ rb_hs_retainers_fork(struct hs_walk_child *child, const struct hs_wanted *wanted
     uint64_t began = rb_hs_thread_cpu_ns();
     pid_t pid = clone_with_malloc();
     if (pid == 0) rb_hs_child_run(child, parent);
-    if (child->pages >= MEASURED_PAGES) stop_ns_per_page = (stop_ns_per_page + (rb_hs_thread_cpu_ns() - began) * 2 / child->pages) / 2;
+    uint64_t twice_cpu = (rb_hs_thread_cpu_ns() - began) * 2;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     child->pid = pid > 0 ? pid : 0;
-    child->into->hold_up_ns = rb_hs_steady_ns() - child->begun_ns;
+    uint64_t stop = child->into->hold_up_ns = rb_hs_steady_ns() - child->begun_ns, more = stop + stop / 4;
+    if (child->pages >= MEASURED_PAGES) stop_ns_per_page = (stop_ns_per_page + (more < twice_cpu ? more : twice_cpu) / child->pages) / 2;
 }
 
 /* -- after ------------------------------------------------------------------------------------------- */
