@@ -345,6 +345,26 @@ class DumpTrendTest < Test
     refute(HeapSample::Dump::Trend.new([dump(10, 0...5), dump(10, 0...5)]).grows?)
   end
 
+  # The list is nearer to the root through the stack.
+  test "what a stack refers to for a moment is retained by the constant that leads there, too" do
+    dump = DumpLines.new
+    list = dump.take
+    orders = Array.new(5) { dump.object("OBJECT", "Order") }
+    thread = dump.object("DATA", "Thread", refers: [list, dump.object("STRING", "String", memsize: 80)])
+    dump.object("ARRAY", "Array", address: list, refers: orders)
+    dump.class_object("Shop", references: [dump.object("OBJECT", "Cart", refers: [list])])
+    dump.root("vm", [thread, *dump.classes])
+    ways = dump.profile(references: true).holders.then { |holders| holders.to_h { |held| [held.class_name, holders.path(held.node).map(&:name)] } }
+    assert_equal("variable of Cart", ways["Order"][-2])
+    assert_equal(["(VM)", "stack of Thread"], ways["String"])
+  end
+
+  test "what no root leads to is garbage, and does not count as growth" do
+    trend = HeapSample::Dump::Trend.new([dump(10, 0...5), dump(20, 0...50)])
+    assert_equal([["/srv/order.rb"], 45 * 40], [trend.map { |row| row.key.path }, trend.garbage])
+    assert_includes(trend.to_s.tr("\n", " "), "Garbage, to which no reference was found, grew by 1.8 KiB.")
+  end
+
   test "a page shows several dumps" do
     data = HeapSample::View.new([dump(10, 0...5), dump(20, 3...9), dump(35, 9...12)]).send(:data)
     assert_includes(Zlib.gunzip(data), "order.rb")

@@ -41,7 +41,8 @@ module HeapSample
         distance = address - start
         return @others.fetch(address, 0) if distance.negative? || distance % size != 0
 
-        slots[distance / size] || 0
+        found = slots[distance / size]
+        found && found != 0 ? found : @others.fetch(address, 0)
       end
 
       private

@@ -4,6 +4,9 @@ module HeapSample
   module Dump
     # What retains what, by the references of a dump: as a heap walk finds it, of all objects.
     class Retention
+      # Objects that have a stack.
+      STACKS = %w[Thread Fiber].freeze
+
       # The Holders of the profile.
       attr_reader :holders
 
@@ -14,7 +17,8 @@ module HeapSample
         types = names.each_index.map { |row| rows.type_name(row) }
         # One after the other: each needs much memory.
         sizes = Freed.of(graph, types, names)
-        ways = Ways.new(graph, search = Search.new(graph), EdgeNames.new(graph, rows, names, modules(classes), objects), table, names)
+        stacks = names.each_index.select { |row| STACKS.include?(names[row]) }.to_h { |row| [row, true] }
+        ways = Ways.new(graph, search = Search.new(graph, stacks), EdgeNames.new(graph, rows, names, modules(classes), objects), table, names)
         @freed = sizes.map { |size| Freed.values(size, graph, ways.path(size.number)) }
         @holders = ways.holders
         @edges = graph.edges

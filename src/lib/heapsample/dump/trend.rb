@@ -49,16 +49,21 @@ module HeapSample
       # Yields each Row that grew in every step, the largest growth first, at most +top+.
       def each(&block) = rows.first(@top).each(&block)
 
-      # All such rows.
-      def rows = @rows ||= find
+      # All such rows, without garbage.
+      def rows = split.last
+
+      # Bytes by which the lines of most garbage grew: what no root leads to, and no GC has freed yet.
+      def garbage = split.first.sum(&:grew)
 
       # The state of a ProcessDiagnosis: a few moments are no evidence.
       def state = :unknown
 
       # JSON-ready.
-      def to_h = {state: state, dumps: profiles.size, bytes: bytes, by: by, identified: identified, rows_in_all: rows.size, rows: map { |row| row.to_h(layout) }}.compact
+      def to_h = {state: state, dumps: profiles.size, bytes: bytes, by: by, identified: identified, garbage_bytes: garbage, rows_in_all: rows.size, rows: map { |row| row.to_h(layout) }}.compact
 
       private
+
+      def split = @split ||= find.partition { |row| row.holder && !row.holder.known? }
 
       def find
         sums = profiles.map { |profile| profile.groups(by).to_h { |group| [group.key, group.inuse] } }

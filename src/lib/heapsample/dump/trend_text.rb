@@ -51,7 +51,8 @@ module HeapSample
       def conclusion
         row = @trend.first or return @layout.sentence("No #{@trend.by} grew in each step.")
         holder = ", retained by #{Printable.code(@layout.holder(row.holder))}" if row.holder
-        @layout.sentence("Look first at #{@layout.subject(row.key)}: #{@layout.bytes(row.grew, sign: true)}#{holder}.")
+        garbage = " Garbage, to which no reference was found, grew by #{@layout.bytes(@trend.garbage)}." if @trend.garbage.positive?
+        @layout.sentence("Look first at #{@layout.subject(row.key)}: #{@layout.bytes(row.grew, sign: true)}#{holder}.#{garbage}")
       end
     end
   end
