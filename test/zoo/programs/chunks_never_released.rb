@@ -5,7 +5,7 @@
 # kind: leak
 # keeper: @chunks, STORE, ChunkStore
 # starts: 7
-# rate: 1120000
+# rate: 1300000
 require_relative "../load"
 require "digest"
 

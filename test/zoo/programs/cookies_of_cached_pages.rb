@@ -7,7 +7,7 @@
 # keeper: @pages, PAGES, Pages, set-cookie, rack/utils
 # gems: rack 3.1.12
 # starts: 5
-# rate: 750000
+# rate: 760000
 require_relative "../load"
 require "json"
 require "rack"

@@ -7,7 +7,7 @@
 # line: sequel/, logger
 # keeper: DATABASES, Sequel::DATABASES, sequel/
 # gems: sequel 5.110.0, sqlite3 2.10.2
-# rate: 450000
+# rate: 440000
 require_relative "../load"
 require "sequel"
 require "logger"

@@ -5,7 +5,7 @@
 # kind: leak
 # keeper: @fares, FARES, Fares
 # starts: 7
-# rate: 1150000
+# rate: 1050000
 require_relative "../load"
 
 class Place

@@ -6,7 +6,7 @@
 # line: websocket/driver
 # keeper: @queue, @clients, ROOM, Room, WebSocket::Driver, websocket/driver
 # gems: websocket-driver 0.7.6
-# rate: 1180000
+# rate: 1300000
 require_relative "../load"
 require "json"
 require "websocket/driver"

@@ -6,7 +6,7 @@
 # kind: leak
 # keeper: @ghosts, CACHE, PageCache
 # starts: 10
-# rate: 1000000
+# rate: 1010000
 require_relative "../load"
 
 class PageCache

@@ -6,7 +6,7 @@
 # line: active_support/inflector, i18n/, concurrent/
 # keeper: @__instance__, Inflections, active_support/inflector, fallbacks, concurrent/collection/map
 # gems: activesupport 7.2.2.1
-# rate: 510000
+# rate: 520000
 require_relative "../load"
 require "active_support"
 require "active_support/inflector"

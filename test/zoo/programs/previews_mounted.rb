@@ -6,7 +6,7 @@
 # line: webrick
 # keeper: @mount_tab, @tab, SERVER, MountTable, webrick
 # gems: webrick 1.9.1
-# rate: 1500000
+# rate: 1460000
 require_relative "../load"
 require "stringio"
 require "webrick"

@@ -6,7 +6,7 @@
 # line: delegate
 # keeper: @products, @delegate_sd_obj, CATALOGUE, Catalogue, delegate
 # starts: 7
-# rate: 1040000
+# rate: 1045000
 require_relative "../load"
 require "delegate"
 

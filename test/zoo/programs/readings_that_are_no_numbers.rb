@@ -5,7 +5,7 @@
 #
 # kind: leak
 # keeper: @groups, WEATHER, Weather
-# rate: 320000
+# rate: 350000
 require_relative "../load"
 
 class Weather

@@ -8,7 +8,7 @@
 # line: sqlite3
 # keeper: @database, OUTBOX, Outbox
 # gems: sqlite3 2.10.2
-# rate: 1560000
+# rate: 1610000
 require_relative "../load"
 require "json"
 require "sqlite3"

@@ -6,7 +6,7 @@
 # also: leak
 # line: openssl
 # keeper: @sessions, GATEWAY, Gateway, openssl
-# rate: 390000
+# rate: 370000
 require_relative "../load"
 require "openssl"
 require "socket"

@@ -7,7 +7,7 @@
 # line: active_record/, sqlite3
 # keeper: @connection_name_to_pool_manager, @role_to_shard_mapping, active_record/, ConnectionHandler, PoolManager
 # gems: activerecord 7.2.2.1, sqlite3 2.10.2
-# rate: 970000
+# rate: 1000000
 require_relative "../load"
 require "active_record"
 
