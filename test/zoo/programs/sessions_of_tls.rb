@@ -5,7 +5,7 @@
 # kind: native
 # also: leak
 # line: openssl
-# keeper: @sessions, GATEWAY, Gateway, openssl
+# keeper: @sessions, GATEWAY, Gateway
 # rate: 370000
 require_relative "../load"
 require "openssl"

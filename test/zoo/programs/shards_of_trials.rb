@@ -20,7 +20,7 @@ class Trial
   def initialize(number)
     @shard = :"trial_#{number}"
     database = { adapter: "sqlite3", database: ":memory:" }
-    ActiveRecord::Base.connection_handler.establish_connection(database, owner_name: ActiveRecord::Base, role: :writing, shard: @shard) # LEAK KEEPER
+    ActiveRecord::Base.connection_handler.establish_connection(database, owner_name: ActiveRecord::Base, role: :writing, shard: @shard) # LEAK
   end
 
   # What a visitor does.
