@@ -137,6 +137,17 @@ class DiagnosisTest < Test
     assert_equal([[12], [9, 12]], [lines[few[false]], lines[few[true]].sort])
   end
 
+  # Within two minutes nothing shows when it was allocated, so nothing shows that it is new.
+  test "with few GCs, what was allocated between two of them counts for all of the time in between" do
+    gc = {"last_major_ns" => 1, "times" => [[10, 1_767_225_600_000, 1], [10, 40_000, 1], [10, 120_000, 1]]}
+    few = series(3) do |minute|
+      {slots: 20 + minute, gc: {"count" => minute * EACH, "major" => minute, "last_major_gc" => minute * EACH, **gc},
+       rows: ->(build) { build.row(LEAK, "String", at_gc: 20, inuse: 200) if minute == 3 }}
+    end
+    line = first_line(few)
+    assert_equal([12, [line.space.round / 3] * 3], [line.subject.line, line.parts.map(&:round)])
+  end
+
   test "a walk without any major GC has no growth to show, and no error" do
     few = series(3, majors: false) { |minute| {slots: 20 + minute, rows: ->(build) { kept(build, LEAK, minute, 16) }} }
     assert_equal([:unknown, []], walked(few, {12 => LIST}).diagnosis.then { |found| [found.state, found.findings] })

@@ -115,17 +115,23 @@ module HeapSample
       [from, to] if from && to && from.gc < to.gc
     end
 
-    # Makes of a GC count the part of the time between two GCs to which it belongs.
+    # Makes of a GC count how much of what was allocated at that count belongs to each part of the time between two GCs. It is not
+    # known when between two GCs an object was allocated: it counts for all parts in between.
     def parts(info, from, to)
       times = info.gc_times
       began, ended = [from, to].map { |gc| times&.allocated_at(gc)&.first&.to_f }
       timed = began && ended && ended > began
-      lambda do |allocation_gc|
-        part = if timed then times.allocated_at(allocation_gc).compact.then { |both| ((both.sum(&:to_f) / both.size) - began) / (ended - began) }
-               else (allocation_gc - from) / (to - from).to_f
-               end
-        (part * LineGrowth::PARTS).floor.clamp(0, LineGrowth::PARTS - 1)
+      shares = Hash.new do |known, allocation_gc|
+        first, last = timed ? times.allocated_at(allocation_gc).compact.map { |time| (time.to_f - began) / (ended - began) }.minmax : [(allocation_gc - from) / (to - from).to_f] * 2
+        known[allocation_gc] = shares_between(first * LineGrowth::PARTS, last * LineGrowth::PARTS)
       end
+      shares.method(:[])
+    end
+
+    def shares_between(first, last)
+      return Array.new(LineGrowth::PARTS) { |part| part == first.floor.clamp(0, LineGrowth::PARTS - 1) ? 1.0 : 0.0 } if last - first < 1
+
+      Array.new(LineGrowth::PARTS) { |part| ([last, part + 1].min - [first, part].max).clamp(0, 1) / (last - first) }
     end
 
     # Yields the LineGrowth of each live row, the row, and its GC count.

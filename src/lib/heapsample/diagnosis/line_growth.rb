@@ -34,12 +34,14 @@ module HeapSample
       @classes, @libraries, @stacks = Array.new(3) { Hash.new(0.0) }
     end
 
-    # Adds a row of what was allocated in a part of the time and survived.
-    def came(profile, row, part)
+    # Adds a row of what was allocated and survived; +shares+: how much of it belongs to each part of the time.
+    def came(profile, row, shares)
       bytes = row[Columns::INUSE_SPACE]
       add(row, 1, 1)
-      @parts[part] += bytes
-      @part_objects[part] += row[Columns::INUSE_OBJECTS]
+      shares.each_with_index do |share, part|
+        @parts[part] += bytes * share
+        @part_objects[part] += row[Columns::INUSE_OBJECTS] * share
+      end
       @classes[profile.text(row[Columns::CLASS])] += bytes
       @libraries[row[Columns::MALLOC] ? profile.text(row[Columns::LIBRARY]) : nil] += bytes
       @stacks[CameBy::Stack.new(profile.stacks, row[Columns::STACK])] += bytes
