@@ -240,7 +240,7 @@ class TestHeapSamplerMajors < Test::Unit::TestCase
       require "heapsample"
       reasons = Dir["#{dir}/*.pb.gz"].sort.to_h { |file| [file, HeapSample::Profile.load(file).info.reason] }
       rss, others = reasons.partition { |file, _| file.include?("-at-rss") }
-      assert_equal ["at_rss"], rss.map(&:last)
+      assert_equal ["at_rss"], rss.map(&:last).uniq       # on a busy machine the child writes one, too
       assert_equal %w[exit periodic], others.map(&:last).uniq.sort
       assert_equal "exit", others.last.last
     end
