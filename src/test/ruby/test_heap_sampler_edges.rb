@@ -686,8 +686,10 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
 
   # Each reference of each object of a program with much of the standard library has a name; nothing is allocated for it.
   def assert_all_named(before = "", args: [])
-    libraries = %w[json set erb optparse psych openssl socket net/http rdoc tempfile fileutils date ripper
+    libraries = %w[json set erb optparse socket net/http rdoc tempfile fileutils date ripper
                    pstore digest zlib strscan forwardable delegate logger monitor timeout open3 uri resolv find]
+    # A build may lack their C libraries.
+    libraries += %w[psych openssl].select { |library| $LOAD_PATH.resolve_feature_path("#{library}.so") }
     edges(<<~RUBY, args: args, timeout: 240)
       #{libraries}.each { |library| require library }
       [1, 2].each.next
@@ -698,7 +700,7 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
       #{before}
       sweeps = Array.new(3) { Edges.sweep }
       sweep = sweeps.last
-      assert_operator sweep[:edges], :>, 100_000
+      assert_operator sweep[:edges], :>, 90_000
       assert_equal 0, sweep[:unnamed]
       assert_equal 0, sweep[:out_of_form]
       assert_equal 0, sweep[:allocated_objects]
@@ -756,7 +758,8 @@ class TestHeapSamplerEdges < Test::Unit::TestCase
   def test_blocks_of_all_objects
     edges(<<~'RUBY')
       require "rdoc"
-      require "psych"
+      require "net/http"
+      matches = Array.new(10) { /(.)/.match("text") }
       objects, blocks, short, type = Edges.audit
       assert_operator objects, :>, 9_000
       assert_operator blocks, :>, 500

@@ -168,8 +168,8 @@ class TestHeapSamplerMajors < Test::Unit::TestCase
       known = list.reject { |major| before.include?(major.gc) }
       assert_operator known.map { |major| major.pools.first }.max, :>=, list.first.pools.first + 10_000 * SIZES.first
       GC.start
-      last = majors.last
-      assert_in_delta ObjectSpace.count_objects.then { |all| all[:TOTAL] - all[:FREE] }, last.pools.zip(SIZES).sum { |bytes, size| bytes / size }, 5_000
+      alive = ObjectSpace.count_objects.then { |all| all[:TOTAL] - all[:FREE] }
+      assert_in_delta alive, majors.last.pools.zip(SIZES).sum { |bytes, size| bytes / size }, 50
     RUBY
   end
 
@@ -240,7 +240,7 @@ class TestHeapSamplerMajors < Test::Unit::TestCase
       require "heapsample"
       reasons = Dir["#{dir}/*.pb.gz"].sort.to_h { |file| [file, HeapSample::Profile.load(file).info.reason] }
       rss, others = reasons.partition { |file, _| file.include?("-at-rss") }
-      assert_equal ["at_rss"], rss.map(&:last)
+      assert_equal ["at_rss"], rss.map(&:last).uniq       # on a busy machine the child writes one, too
       assert_equal %w[exit periodic], others.map(&:last).uniq.sort
       assert_equal "exit", others.last.last
     end

@@ -63,18 +63,18 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
     ENV["RUBY_THREAD_TIMESLICE"] = slice
   end
 
-  # Blocks far larger than the interval are sampled for sure: the count is exact. jemalloc rounds 1,000,001
-  # bytes up to whole pages, 1,003,520. What the VM itself allocates there in small blocks is sampled by chance, and counts 16 KiB then.
+  # Blocks far larger than the interval are sampled for sure: the count is exact. jemalloc rounds 983,001 bytes up to whole
+  # pages of 4 or 64 KiB, 983,040. What the VM itself allocates there in small blocks is sampled by chance, and counts 16 KiB then.
   LINES = <<~'RUBY'
-    def keep(n) = Array.new(n) { "x" * 1_000_000 }
-    def drop(n) = n.times { "x" * 1_000_000 }
+    def keep(n) = Array.new(n) { "x" * 983_000 }
+    def drop(n) = n.times { "x" * 983_000 }
     kept = keep(20)
     drop(20)
     GC.start
     rows = malloc_rows
-    large = rows.select { |row| row.inuse.space > row.inuse.objects * 1_000_000 }
-    assert_equal [20, 20 * 1_003_520], under("Object#keep", large).map(&:round)
-    assert_in_delta 20 * 1_003_520, under("Object#keep", rows)[1], 1 << 18
+    large = rows.select { |row| row.inuse.space > row.inuse.objects * 900_000 }
+    assert_equal [20, 20 * 983_040], under("Object#keep", large).map(&:round)
+    assert_in_delta 20 * 983_040, under("Object#keep", rows)[1], 1 << 18
     assert_operator under("Object#drop", rows)[1], :<=, 1 << 20     # a reference may be left on the stack
     row = rows.max_by { |candidate| candidate.inuse.space }
     assert_equal ["String#*", "block in Object#keep"], ruby_frames(row).first(2).map(&:label)
@@ -200,7 +200,7 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
           end
         end
       end
-      kept = Array.new(15) { sleep 0.01; "x" * 1_000_000 }
+      kept = Array.new(15) { sleep 0.01; "x" * 983_000 }
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
       sleep 0.01 until stat(:malloc_samples_without_gvl) > 0 || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
       GC.start
@@ -210,7 +210,7 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
       assert_equal 0, stat(:malloc_samples_dropped)
       rows = malloc_rows.select { |row| ruby_frames(row).first&.lineno == __LINE__ - 8 }
       # By bytes: one sample of a small block of the same line would stand for a hundred objects.
-      assert_equal 15, (rows.sum { |row| row.inuse.space } / 1_003_520).round
+      assert_equal 15, (rows.sum { |row| row.inuse.space } / 983_040).round
       labels = malloc_rows.flat_map { |row| row.stack.map(&:label) }
       assert_not_include labels, "(not named yet)"
     RUBY

@@ -32,7 +32,7 @@ end
 
 # All of a file that qemu can run. A test that takes too long is stopped with its process; the others run in a new one.
 class UnderQemu < TestAll
-  LIMIT_OF_TEST = 300
+  LIMIT_OF_TEST = 900
 
   def run(build, configuration)
     all = Results.new

@@ -8,6 +8,7 @@
 #include "heap_sampler/heap_walk/edge.h"
 #include "internal/gc.h"
 #include "internal/sanitizers.h"
+#include "ruby/onigmo.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -324,8 +325,9 @@ audit_objects(void *begin, void *end, size_t size, void *data)
         audit->objects++;
         audit->owned = 0;
         rb_hs_owned_blocks(object, audit_i, audit);
-        /* A hash's st_table is in its slot, and memsize_of counts it twice. */
-        size_t twice = RB_TYPE_P(object, T_HASH) ? sizeof(st_table) : 0;
+        /* memsize_of counts twice what is in the slot of a hash and of a match. */
+        size_t twice = RB_TYPE_P(object, T_HASH) ? sizeof(st_table) : RB_TYPE_P(object, T_MATCH) ? sizeof(struct re_registers)
+                                                                                                 : 0;
         if (audit->owned + rb_gc_obj_slot_size(object) + twice >= rb_obj_memsize_of(object)) continue;
         audit->short_objects++;
         audit->short_type = RB_BUILTIN_TYPE(object);
