@@ -206,7 +206,7 @@ read(diagnosis.first.lines)
 # Which lines are certain is left to chance, so these are made.
 place = HeapSample::Place.new("exercise.rb", 1, nil)
 row = loaded.table.max_by { |one| one[HeapSample::Columns::INUSE_SPACE] }
-lines = [2, 1].map { |times| HeapSample::LineGrowth.new(place).tap { |line| [*Array.new(times) { line.came(loaded, row, 0) }, line.was_there(row), line.is_still_there(row)] } }
+lines = [2, 1].map { |times| HeapSample::LineGrowth.new(place).tap { |line| [*Array.new(times) { line.came(loaded, row, [1.0, 0.0, 0.0]) }, line.was_there(row), line.is_still_there(row)] } }
 walks = HeapSample::Walks.new(known, -> { known })
 local = HeapSample::Edge.new("local kept of Object#work", "local")
 of_local = HeapSample::NearestHolder::Answer.new(local, [HeapSample::Edge.new("(threads)", "root"), local], 1.0, 1.0, 2, 2, 2)
