@@ -58,7 +58,7 @@ def html(path)
   "<html><title>#{article.title}</title><body>#{article.paragraphs.map { |text| "<p>#{text.sub(/\[(\d+)\]/, "<a href='/wiki/\\1'>\\1</a>")}</p>" }.join("\n")}</body></html>" # LEAK
 end
 
-# Half of the requests are those of crawlers, which read every article of every revision in turn.
+# Half of the requests come from crawlers, which read every article of every revision in turn.
 Load.run(900) do |n|
   path = n.even? ? "/wiki/#{n * 31 % 1_000}" : "/wiki/#{n * 7_919 % ARTICLES.size}?revision=#{n}" # LEAK
   CACHE.fetch(path) { html(path) }.html.bytesize # LEAK
