@@ -66,10 +66,11 @@ memory_refusal(struct hs_walk_child *child, bool by_itself)
  * has the barrier and the copies of the tables as well: 116 to 277 ns of wall time for 590 to 1,790 MiB (medians of 7
  * walks, other programs running). So 200 ns are the first guess. Each walk of many pages leads half of the way to its
  * stop and a quarter more, or to twice the CPU time of its fork if that is less: one measure may be far off, and one
- * stop on a busy machine must not end all walks. The estimate is multiplied by the threads that want a processor, for each processor. Before that, walks that began by themselves
- * stopped programs for 251 ms (1,123 MiB, load 5) and 881 ms (815 MiB, load 20). It is an estimate and no limit: a
- * hypervisor that takes the processor away is not seen. STOP_MOST_MS is reached at some 1 GiB on an idle machine; a
- * later profile tries again, and a person may request the walk. */
+ * stop on a busy machine must not end all walks. The estimate is multiplied by the threads that want a processor, for
+ * each processor. Before that, walks that began by themselves stopped programs for 251 ms (1,123 MiB, load 5) and 881
+ * ms (815 MiB, load 20). It is an estimate and no limit: a hypervisor that takes the processor away is not seen.
+ * STOP_MOST_MS is reached at some 1 GiB on an idle machine; a later profile tries again, and a person may request the
+ * walk. */
 static uint64_t stop_ns_per_page = 200;
 
 /* Threads of the machine that want a processor, for each processor; at least 1. */
