@@ -17,6 +17,7 @@ enum { STEPS_LEAST = 1 << 18,   /* and one for so many slots of the heap */
 static const uintptr_t lowest = 1 << 16, highest = (uintptr_t)1 << 48;
 
 static struct hs_map positions; /* of the wanted blocks, by address */
+static uintptr_t *addresses;    /* of the wanted blocks, sorted */
 static uint32_t *owner_of;      /* by position: the object's number; the first that is reached */
 
 /* A part of memory whose words are looked at, for the object that leads there. */
@@ -51,10 +52,33 @@ add_step(const void *start, size_t bytes, uint32_t number, bool fleeting)
     steps[step_count++] = (struct step){start, bytes < BLOCK_BYTES_MOST ? (uint32_t)bytes : BLOCK_BYTES_MOST, number, fleeting};
 }
 
-static void
-add_block(const void *block, uint32_t number, bool fleeting)
+/* Where the wanted block begins that has this address inside, or the address itself. Some allocators of libraries put a header in
+ * front of what they return (SQLite's has a size), and lists lead to structs in the middle of blocks. */
+static uintptr_t
+start_of(uintptr_t address)
 {
-    if (step_count < step_most && rb_hs_allocator_has_p(block)) add_step(block, malloc_usable_size((void *)block), number, fleeting);
+    uint32_t low = 0, high = blocks->count - blocks->objects;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (addresses[middle] <= address) low = middle + 1;
+        else high = middle;
+    }
+    uintptr_t start = low ? addresses[low - 1] : address;
+    return address - start < malloc_usable_size((void *)start) ? start : address;
+}
+
+static void
+lead_to(uintptr_t address, uint32_t number, bool fleeting)
+{
+    const uint32_t *position = rb_hs_map_find(&positions, address);
+    if (!position) {
+        if (step_count == step_most || !rb_hs_allocator_has_p((const void *)address)) return;
+        address = start_of(address);
+        position = rb_hs_map_find(&positions, address);
+    }
+    bool younger = position && fleeting && blocks->sample(blocks->data, *position).old;
+    if (!younger) own((const void *)address, &number);
+    add_step((const void *)address, malloc_usable_size((void *)address), number, fleeting);
 }
 
 /* Is it no fiber local or thread variable that leads from a stack to the object? */
@@ -105,7 +129,7 @@ begin_at(VALUE object, uint32_t number)
     if (!data || (typed && shares_p(object))) return;
     bool embedded = typed && RTYPEDDATA_EMBEDDED_P(object);
     if (embedded) add_step(data, (size_t)((const char *)object + rb_gc_obj_slot_size(object) - data), number, fleeting);
-    else add_block(data, number, fleeting);
+    else lead_to((uintptr_t)data, number, fleeting);
 }
 
 /* -- before and in the walk --------------------------------------------------------------------- */
@@ -121,6 +145,13 @@ look_for_blocks(VALUE object, uint32_t number)
     if (BUILTIN_TYPE(object) == T_DATA) begin_at(object, number);
 }
 
+static int
+compare_addresses(const void *left, const void *right)
+{
+    uintptr_t a = *(const uintptr_t *)left, b = *(const uintptr_t *)right;
+    return (a > b) - (a < b);
+}
+
 bool
 rb_hs_blocks_make(struct hs_walk *of, const struct hs_wanted *wanted, uint32_t *owners)
 {
@@ -130,6 +161,10 @@ rb_hs_blocks_make(struct hs_walk *of, const struct hs_wanted *wanted, uint32_t *
     for (uint32_t i = wanted->objects; i < wanted->count; i++) {
         if (!rb_hs_arena_put(&positions, wanted->sample(wanted->data, i).address, i)) return false;
     }
+    addresses = rb_hs_arena_map((wanted->count - wanted->objects) * sizeof(*addresses));
+    if (!addresses) return false;
+    for (uint32_t i = wanted->objects; i < wanted->count; i++) addresses[i - wanted->objects] = wanted->sample(wanted->data, i).address;
+    rb_hs_sort(addresses, wanted->count - wanted->objects, sizeof(*addresses), compare_addresses);
     walk->each = look_for_blocks;
     owner_of = owners;
     step_most = STEPS_LEAST + walk->index.slots / SLOTS_A_STEP;
@@ -165,10 +200,7 @@ look_at(struct step *step)
         uintptr_t word = step->start[i];
         if (word < lowest || word >= highest || word % sizeof(uintptr_t)) continue;
         if (hs_index_number(&walk->index, (VALUE)word)) continue;       /* the walk follows references to objects */
-        const uint32_t *position = rb_hs_map_find(&positions, word);
-        bool younger = position && step->fleeting && blocks->sample(blocks->data, *position).old;
-        if (!younger) own((const void *)word, &step->number);
-        add_block((const void *)word, step->number, step->fleeting);
+        lead_to(word, step->number, step->fleeting);
     }
 }
 

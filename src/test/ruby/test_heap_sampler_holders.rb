@@ -208,6 +208,22 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
     RUBY
   end
 
+  # Allocators of libraries put a header in front of a block, and lists lead to structs in its middle.
+  def test_an_address_inside_of_a_block_leads_to_it
+    assert_why(<<~'RUBY', args: ["--heap-sample=interval=4k,malloc=4k,output=none,seed=5"])
+      omit "malloc is not sampled" unless GC::SampleProfile.stat[:malloc] == :on
+      require "-test-/heap_sampler_holders"
+      C = Bug::HeapSamplerHolders
+      C.lose(300)
+      KEPT = []
+      [8, 4096, 8184].each do |offset|
+        KEPT.replace([C.document(false, offset)])
+        held = Why.new.parts.sum { |path, klass, space| klass == "(malloc)" && path.map(&:name)[1] == "KEPT" ? space : 0 }
+        assert_operator held, :>, 300 * 8192 * 0.7, offset.to_s
+      end
+    RUBY
+  end
+
   # Memory that is used again has the addresses of lost blocks. What is on the stack for a moment does not own such a block.
   def test_a_block_that_c_code_has_lost_belongs_to_no_younger_object
     assert_why(<<~'RUBY', args: ["--heap-sample=interval=4k,malloc=4k,output=none,seed=5"])
@@ -218,7 +234,7 @@ class TestHeapSamplerHolders < Test::Unit::TestCase
       class Parser
         # What has the blocks, while a document of this kind is a local variable, a part of one, or what else the block makes of it.
         def look(protected)
-          document = C.document(protected)
+          document = C.document(protected, 0)
           document = yield document if block_given?
           why = Why.new
           columns = GC::SampleProfile.raw_columns

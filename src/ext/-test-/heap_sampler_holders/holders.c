@@ -233,13 +233,13 @@ static const rb_data_type_t protected_document_type = {
     RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-/* document(protected): an object of C code whose memory has the addresses of all lost blocks, as memory that is used again may;
- * `protected`: with write barriers, so that it has an age */
+/* document(protected, offset): an object of C code whose memory has the addresses of all lost blocks, as memory that is used again
+ * may, or of the bytes there; `protected`: with write barriers, so that it has an age */
 static VALUE
-s_document(VALUE self, VALUE protected)
+s_document(VALUE self, VALUE protected, VALUE offset)
 {
     uintptr_t *words = ruby_xmalloc(sizeof(lost));
-    for (long i = 0; i < LOST_MOST; i++) words[i] = i < lost_count ? ~lost[i] : 0;
+    for (long i = 0; i < LOST_MOST; i++) words[i] = i < lost_count ? ~lost[i] + NUM2ULONG(offset) : 0;
     return TypedData_Wrap_Struct(rb_cObject, RTEST(protected) ? &protected_document_type : &document_type, words);
 }
 
@@ -257,6 +257,6 @@ Init_heap_sampler_holders(void)
     rb_define_singleton_method(pins, "on_machine_stack", s_on_machine_stack, 1);
     rb_define_singleton_method(holders, "with_stack", s_with_stack, 1);
     rb_define_singleton_method(holders, "lose", s_lose, 1);
-    rb_define_singleton_method(holders, "document", s_document, 1);
+    rb_define_singleton_method(holders, "document", s_document, 2);
     rb_define_singleton_method(holders, "while_allocating", s_while_allocating, 1);
 }
