@@ -4,7 +4,7 @@
 #
 # kind: leak
 # line: active_support/notifications, rack/
-# keeper: _fanout_handle_stack, active_support_execution_state, active_support/notifications, active_support/isolated_execution_state, Thread
+# keeper: _fanout_handle_stack, active_support_execution_state, notifications/fanout, isolated_execution_state, Thread
 # gems: activesupport 7.2.2.1, rack 3.1.12
 # rate: 1630000
 require_relative "../load"

@@ -5,7 +5,7 @@
 # kind: leak
 # keeper: @sessions, SESSIONS, @sent
 # starts: 6
-# rate: 3200000
+# rate: 2800000
 require_relative "../load"
 require "securerandom"
 
