@@ -5,7 +5,7 @@
 #
 # kind: leak
 # starts: 8
-# rate: 4300000
+# rate: 3700000
 require_relative "../load"
 
 Visitor = Struct.new(:number, :city, :pages)

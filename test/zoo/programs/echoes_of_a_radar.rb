@@ -5,7 +5,7 @@
 #
 # kind: leak
 # starts: 4
-# rate: 480000
+# rate: 720000
 require_relative "../load"
 
 Echo = Struct.new(:time, :x, :y, :samples)

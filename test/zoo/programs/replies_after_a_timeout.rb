@@ -4,7 +4,7 @@
 #
 # kind: leak
 # starts: 6
-# rate: 1800000
+# rate: 2000000
 require_relative "../load"
 require "json"
 
