@@ -1,6 +1,6 @@
-# A shop sends webhooks from background jobs. A job that fails goes to a queue of retries, which notes each attempt, with
-# its error and the answer, so that a person can read them and the next delay can be computed. When the job succeeds, its
-# attempts are forgotten. After the third failure the queue gives the job up, and its attempts stay.
+# A shop sends webhooks from background jobs. A failed job goes to a queue of retries, which notes each attempt, with
+# its error and the answer, so that a person can read them and the next delay can be computed. When the job succeeds,
+# its attempts are forgotten. After the third failure the queue gives the job up, and its attempts stay.
 #
 # kind: leak
 # keeper: @attempts, RETRIES, RetryQueue

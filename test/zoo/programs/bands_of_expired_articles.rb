@@ -6,7 +6,7 @@
 # kind: leak
 # keeper: @bands, INDEX, NearDuplicates
 # starts: 12
-# rate: 3000000
+# rate: 2950000
 require_relative "../load"
 require "zlib"
 

@@ -6,7 +6,7 @@
 # kind: leak
 # keeper: payments, @thread, JOINER, Joiner
 # starts: 8
-# rate: 1400000
+# rate: 1100000
 require_relative "../load"
 
 Order = Struct.new(:number, :lines, :at)

@@ -6,7 +6,7 @@
 # kind: leak
 # keeper: @writers, @io, @buffer, ARCHIVE, Archive
 # starts: 4
-# rate: 3250000
+# rate: 3000000
 require_relative "../load"
 require "securerandom"
 require "stringio"
