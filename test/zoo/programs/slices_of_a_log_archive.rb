@@ -4,11 +4,10 @@
 # StringIO and its String.
 #
 # kind: leak
-# keeper: @writers, @io, @buffer, ARCHIVE, Archive
+# keeper: @writers, ARCHIVE, Archive
 # starts: 4
 # rate: 3000000
 require_relative "../load"
-require "securerandom"
 require "stringio"
 require "zlib"
 
