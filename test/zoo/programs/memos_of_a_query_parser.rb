@@ -9,7 +9,7 @@ require_relative "../load"
 require "strscan"
 
 class QueryParser
-  Node = Struct.new(:rule, :first, :last, :parts)
+  Node = Struct.new(:rule, :from, :last, :parts)
 
   def initialize = @found = {}
 
