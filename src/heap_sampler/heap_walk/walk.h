@@ -273,8 +273,8 @@ void rb_hs_waiter_edge(VALUE stack, struct hs_edge *edge);
  * lead to come first.  A word that only looks like an address may name the wrong
  * object: memory that is used again still has the addresses of blocks that C code
  * has lost.  So an object on a stack does not get an old block, unless the object,
- * or what the stack has of it, is old itself.  An address may be inside of the block, but of a
- * block above 16 KiB only in its first or last page.  The number of steps is bounded, so the far end
+ * or what the stack has of it, is old itself.  An address may be inside of the block, in its
+ * first or last page: jemalloc knows no others of a sampled block.  The number of steps is bounded, so the far end
  * of a large structure may be left out.  Only blocks of jemalloc are followed.
  */
 
