@@ -108,6 +108,13 @@ class DiagnosisTest < Test
     assert(part.include?("Most of it is from /srv/app/cart.rb:12 `Cart#add`, at least 40.0% of it retained by `ALL`.") && part.include?("1. `ALL` retains at least 40.0% of +"), part)
   end
 
+  test "a cache whose entries are replaced is not what retains the growth" do
+    cache = ["constant CACHE", "value {} value of Hash"]
+    grown = series(20) { |minute| {slots: 60 + minute, rows: ->(build) { build.row(LEAK, "String", at_gc: 1, inuse: 400); kept(build, LEAK, minute, 16) }} }
+    named = ->(first) { first_line(walked(grown, {5 => {cache => 0.56, LIST => 0.44}}, first: first && {5 => first})).holder.to_s }
+    assert_equal(%w[ALL CACHE CACHE], [named[cache], named[{cache => 0.3, LIST => 0.7}], named[nil]])
+  end
+
   test "where counts say that it grows and no line is certain, the most probable one is named" do
     rows = ->(build) { [[LEAK, 105, 4], [OTHER, 150, 2]].each { |stack, at_gc, samples| build.row(stack, "String", at_gc: at_gc, inuse: samples) } }
     thin = series(20) { |minute| {slots: 20 + minute, rows: (rows if minute > 15)} }

@@ -4,6 +4,7 @@
 # track was looked at last, and each track is looked at in each turn.
 #
 # kind: leak
+# keeper: @tracks, RADAR
 # starts: 4
 # rate: 720000
 require_relative "../load"

@@ -7,6 +7,9 @@ module HeapSample
   # Where a collection has no more entries than at the first walk, and the line has more memory below it, its entries grew:
   # the collections in them are named.
   #
+  # A cache whose entries are replaced has much of what was allocated lately, and does not grow. Where the first walk found as
+  # much of the line below it as the last one, what retains the rest is named, if that grew.
+  #
   # A local variable is named only if it is as old as what it holds: where the first walk saw the line, the same variable
   # held it there. A word on a C stack, or in the memory of C code below a local variable, may be no reference.
   #
@@ -35,6 +38,7 @@ module HeapSample
     def add_to(line)
       held = held(line) or return
       line.walks = @walks
+      held = without_replaced(held, line)
       found = @nearest.of(held, known: true)
       guess = found && guess?(found, line) ? found : nil
       known = found if found && !guess && (found.samples >= SAMPLES_LEAST || found.objects < SAMPLES_LEAST)
@@ -61,6 +65,16 @@ module HeapSample
       return held if line.function
 
       held.reject { |one| one.row[Columns::ALLOCATION_GC].to_i >= @walks.last.info.last_major_gc.to_i && Roots.silent?(@walks.last.holders.path(one.node).first.name) }
+    end
+
+    # Without what is below a holder that has as much of the line as before, if what retains the rest is known and has more.
+    def without_replaced(held, line)
+      steady = @nearest.of(held, known: true)
+      return held unless steady&.named? && @walks.steady?(line.place, steady)
+
+      rest = @walks.outside(held, steady)
+      other = @nearest.of(rest, known: true)
+      other&.named? && other.share >= SHARE_LEAST && other.samples >= SAMPLES_LEAST && @walks.grew?(line.place, other) ? rest : held
     end
 
     def by_row = @by_row ||= @walks.last.holders.each_with_object({}.compare_by_identity) { |held, rows| (rows[held.row] ||= []) << held }

@@ -12,6 +12,8 @@ module HeapSample
     REMOVED_SAMPLES = 5
     # The memory below a container grew if it is so many times as much.
     GREW_LEAST = 1.5
+    # It did not if it is at most so many times as much: samples vary.
+    STEADY_MOST = 1.1
     # Containers within containers, as the Hash of a Concurrent::Map.
     WITHIN_MOST = 3
 
@@ -77,11 +79,25 @@ module HeapSample
       ways = (answer.path.size...inner.path.size).select { |size| Edge::ENTRIES.include?(inner.path[size].kind) }.map { |size| inner.path.first(size) }
       return false if ways.empty? || ways.any? { |way| counts(way).then { |before, now| before.nil? || now.nil? || now > before } }
 
-      before, now = [first, last].map do |profile|
-        below = below(profile.holders, answer.path)
-        Estimate.sum(by_line(profile).fetch(place, []).select { |held| below[held.node] }.map(&:estimate))
-      end
-      now.samples >= REMOVED_SAMPLES && now.space >= GREW_LEAST * before.space
+      grew?(place, answer)
+    end
+
+    # Did the memory of a line grow below an answer since the first walk?
+    def grew?(place, answer)
+      before, now = of_line(place, answer)
+      !before.nil? && now.samples >= REMOVED_SAMPLES && now.space >= GREW_LEAST * before.space
+    end
+
+    # Is it no more than at the first walk?
+    def steady?(place, answer)
+      before, now = of_line(place, answer)
+      !before.nil? && before.samples >= REMOVED_SAMPLES && now.space <= STEADY_MOST * before.space
+    end
+
+    # Holders::Held of the last walk that are not below an answer.
+    def outside(held, answer)
+      below = below(last.holders, answer.path)
+      held.reject { |one| below[one.node] }
     end
 
     # The Entries of the container to which an answer's path leads; nil if it leads to no container.
@@ -94,6 +110,16 @@ module HeapSample
     private
 
     def middle = @middle ||= @read_middle&.call&.then { |profile| profile if profile.holders }
+
+    # Estimates of a line's memory below an answer at the first walk and at the last; nil if there is one walk.
+    def of_line(place, answer)
+      return unless first
+
+      [first, last].map do |profile|
+        below = below(profile.holders, answer.path)
+        Estimate.sum(by_line(profile).fetch(place, []).select { |held| below[held.node] }.map(&:estimate))
+      end
+    end
 
     # The same at one walk.
     def local_held_at?(profile, place, local)
