@@ -5,7 +5,7 @@
 #
 # kind: leak
 # keeper: @tabu, SEARCH, TabuSearch
-# starts: 12
+# starts: 10
 # rate: 860000
 require_relative "../load"
 require "set"
