@@ -11,7 +11,8 @@ require_relative "../load"
 
 # The broker: each message is made when it is fetched.
 module Broker
-  Message = Struct.new(:partition, :offset, :key, :payload, :headers)
+  Message = Struct.new(:source, :offset, :key, :payload, :headers)
+
   module_function
 
   def fetch(partition, offset)
@@ -67,6 +68,6 @@ SEEN = Hash.new(0)
 
 Load.run(200) do |n|
   message = CONSUMER.poll
-  SEEN[message.partition] += message.payload.bytesize if message
+  SEEN[message.source] += message.payload.bytesize if message
   CONSUMER.assign if n % 200 == 0
 end
