@@ -11,13 +11,16 @@ enum { STEPS_LEAST = 1 << 18,   /* and one for so many slots of the heap */
        SLOTS_A_STEP = 32,
        WORDS_A_STEP = 64,       /* on average, if all steps are made */
        BLOCK_BYTES_MOST = 1 << 16,
+       CHUNK_BYTES = 512,
        ABOVE_MOST = 256 };      /* objects between a stack and one that it leads to */
 
 /* Addresses below and above are none of a program: on x86-64 they end at 2^47, on arm64 at 2^48. */
 static const uintptr_t lowest = 1 << 16, highest = (uintptr_t)1 << 48;
 
-static struct hs_map positions; /* of the wanted blocks, by address */
-static uintptr_t *addresses;    /* of the wanted blocks, sorted */
+static struct block {
+    uintptr_t start, end;
+    uint32_t position;
+} *wanted_blocks;               /* sorted by address */
 static uint32_t *owner_of;      /* by position: the object's number; the first that is reached */
 
 /* A part of memory whose words are looked at, for the object that leads there. */
@@ -33,14 +36,34 @@ static bool lasting_followed;   /* what objects lead to that the first pass reac
 static uint64_t words_left;
 static struct step *steps;
 static uint32_t step_count, step_most;
-static struct hs_map seen;      /* addresses of steps */
+static struct hs_map seen;      /* addresses of steps, and of whole chunks, plus 1 */
 
-/* The block belongs to the object of this number: its pointer is a field that is known. */
+/* The wanted block that has this address inside; NULL: none. Some allocators of libraries put a header in front of what they return
+ * (SQLite's has a size), and lists lead to structs in the middle of blocks. */
+static const struct block *
+block_at(uintptr_t address)
+{
+    uint32_t low = 0, high = blocks->count - blocks->objects;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (wanted_blocks[middle].start <= address) low = middle + 1;
+        else high = middle;
+    }
+    return low && address < wanted_blocks[low - 1].end ? &wanted_blocks[low - 1] : NULL;
+}
+
+static void
+own_block(const struct block *block, uint32_t number)
+{
+    if (!owner_of[block->position]) owner_of[block->position] = number;
+}
+
+/* A field that is known has the pointer. */
 static void
 own(const void *pointer, void *number)
 {
-    const uint32_t *position = rb_hs_map_find(&positions, (uintptr_t)pointer);
-    if (position && !owner_of[*position]) owner_of[*position] = *(const uint32_t *)number;
+    const struct block *block = block_at((uintptr_t)pointer);
+    if (block) own_block(block, *(const uint32_t *)number);
 }
 
 /* -- what an object of C code leads to ------------------------------------------------------ */
@@ -52,33 +75,18 @@ add_step(const void *start, size_t bytes, uint32_t number, bool fleeting)
     steps[step_count++] = (struct step){start, bytes < BLOCK_BYTES_MOST ? (uint32_t)bytes : BLOCK_BYTES_MOST, number, fleeting};
 }
 
-/* Where the wanted block begins that has this address inside, or the address itself. Some allocators of libraries put a header in
- * front of what they return (SQLite's has a size), and lists lead to structs in the middle of blocks. */
-static uintptr_t
-start_of(uintptr_t address)
-{
-    uint32_t low = 0, high = blocks->count - blocks->objects;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (addresses[middle] <= address) low = middle + 1;
-        else high = middle;
-    }
-    uintptr_t start = low ? addresses[low - 1] : address;
-    return address - start < malloc_usable_size((void *)start) ? start : address;
-}
-
 static void
 lead_to(uintptr_t address, uint32_t number, bool fleeting)
 {
-    const uint32_t *position = rb_hs_map_find(&positions, address);
-    if (!position) {
-        if (step_count == step_most || !rb_hs_allocator_has_p((const void *)address)) return;
-        address = start_of(address);
-        position = rb_hs_map_find(&positions, address);
+    const struct block *block = block_at(address);
+    if (block) {
+        bool younger = fleeting && blocks->sample(blocks->data, block->position).old;
+        if (!younger) own_block(block, number);
+        add_step((const void *)block->start, block->end - block->start, number, fleeting);
     }
-    bool younger = position && fleeting && blocks->sample(blocks->data, *position).old;
-    if (!younger) own((const void *)address, &number);
-    add_step((const void *)address, malloc_usable_size((void *)address), number, fleeting);
+    else if (step_count < step_most && rb_hs_allocator_has_p((const void *)address)) {
+        add_step((const void *)address, malloc_usable_size((void *)address), number, fleeting);
+    }
 }
 
 /* Is it no fiber local or thread variable that leads from a stack to the object? */
@@ -146,9 +154,9 @@ look_for_blocks(VALUE object, uint32_t number)
 }
 
 static int
-compare_addresses(const void *left, const void *right)
+compare_starts(const void *left, const void *right)
 {
-    uintptr_t a = *(const uintptr_t *)left, b = *(const uintptr_t *)right;
+    uintptr_t a = ((const struct block *)left)->start, b = ((const struct block *)right)->start;
     return (a > b) - (a < b);
 }
 
@@ -158,13 +166,14 @@ rb_hs_blocks_make(struct hs_walk *of, const struct hs_wanted *wanted, uint32_t *
     walk = of;
     blocks = wanted;
     if (wanted->objects == wanted->count) return true;
-    for (uint32_t i = wanted->objects; i < wanted->count; i++) {
-        if (!rb_hs_arena_put(&positions, wanted->sample(wanted->data, i).address, i)) return false;
+    uint32_t count = wanted->count - wanted->objects;
+    wanted_blocks = rb_hs_arena_map(count * sizeof(*wanted_blocks));
+    if (!wanted_blocks) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        uintptr_t start = wanted->sample(wanted->data, wanted->objects + i).address;
+        wanted_blocks[i] = (struct block){start, start + malloc_usable_size((void *)start), wanted->objects + i};
     }
-    addresses = rb_hs_arena_map((wanted->count - wanted->objects) * sizeof(*addresses));
-    if (!addresses) return false;
-    for (uint32_t i = wanted->objects; i < wanted->count; i++) addresses[i - wanted->objects] = wanted->sample(wanted->data, i).address;
-    rb_hs_sort(addresses, wanted->count - wanted->objects, sizeof(*addresses), compare_addresses);
+    rb_hs_sort(wanted_blocks, count, sizeof(*wanted_blocks), compare_starts);
     walk->each = look_for_blocks;
     owner_of = owners;
     step_most = STEPS_LEAST + walk->index.slots / SLOTS_A_STEP;
@@ -193,11 +202,25 @@ guard(void (*handler)(int))
     sigaction(SIGBUS, &action, NULL);
 }
 
+/* Has no step looked at this chunk yet?  An address in the middle of a block begins a step, too, so steps overlap: most of the words
+ * went to SQLite's free blocks, again and again. */
+static bool
+new_chunk_p(const uintptr_t *start)
+{
+    uintptr_t key = (uintptr_t)start + 1;
+    return !rb_hs_map_find(&seen, key) && rb_hs_arena_put(&seen, key, 0);
+}
+
 static void
 look_at(struct step *step)
 {
-    for (uint32_t i = 0; i < step->bytes / sizeof(uintptr_t) && words_left; i++, words_left--) {
-        uintptr_t word = step->start[i];
+    const uintptr_t *end = step->start + step->bytes / sizeof(uintptr_t);
+    for (const uintptr_t *at = step->start; at < end && words_left; at++, words_left--) {
+        while ((uintptr_t)at % CHUNK_BYTES == 0 && !new_chunk_p(at)) {
+            at += CHUNK_BYTES / sizeof(uintptr_t);
+            if (at >= end) return;
+        }
+        uintptr_t word = *at;
         if (word < lowest || word >= highest || word % sizeof(uintptr_t)) continue;
         if (hs_index_number(&walk->index, (VALUE)word)) continue;       /* the walk follows references to objects */
         lead_to(word, step->number, step->fleeting);

@@ -13,7 +13,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -74,32 +73,15 @@ memory_refusal(struct hs_walk_child *child, bool by_itself)
  * walk. */
 static uint64_t stop_ns_per_page = 200;
 
-/* A thread that ends meanwhile does not run. */
-static void
-count_if_running(const char *name, int folder, void *data)
-{
-    char path[64], text[256];
-    unsigned *running = data;
-    (void)folder;
-    snprintf(path, sizeof(path), "/proc/self/task/%s/stat", name);
-    if (!rb_hs_proc_read(path, text, sizeof(text))) return;
-    const char *comm_end = strrchr(text, ')');
-    if (comm_end && comm_end[1] == ' ' && comm_end[2] == 'R') ++*running;
-}
-
-/* Threads of the machine that want a processor, for each processor; at least 1. Of this process only this thread counts: Ruby's
- * other threads wait during the fork, and the sampler's own thread has just asked for the walk and still runs. */
+/* Threads of the machine that want a processor, for each processor; at least 1. */
 static double
 demand_for_processors(void)
 {
     char text[64];
-    unsigned running, here = 0;
+    unsigned running;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (!rb_hs_proc_read("/proc/loadavg", text, sizeof(text)) || sscanf(text, "%*s %*s %*s %u/", &running) != 1) return 1;
-    if (processors <= 0 || running <= processors) return 1;
-    rb_hs_each_name("/proc/self/task", count_if_running, &here);
-    if (here > 1) running -= here - 1 < running ? here - 1 : running;
-    return running > processors ? (double)running / (double)processors : 1;
+    return running > processors && processors > 0 ? (double)running / (double)processors : 1;
 }
 
 static bool

@@ -267,14 +267,13 @@ void rb_hs_waiter_edge(VALUE stack, struct hs_edge *edge);
  * to it.
  *
  * No rule says where C code has its pointers.  But some word of the object's struct
- * is an address of the block, or of another block with such a word.  So all words
+ * is the address of the block, or of another block with such a word.  So all words
  * are looked at, as by a conservative collector, from all these objects at once and
  * step by step: the nearest object gets a block.  Objects that lasting references
  * lead to come first.  A word that only looks like an address may name the wrong
  * object: memory that is used again still has the addresses of blocks that C code
  * has lost.  So an object on a stack does not get an old block, unless the object,
- * or what the stack has of it, is old itself.  An address may be inside of the block, in its
- * first or last page: jemalloc knows no others of a sampled block.  The number of steps is bounded, so the far end
+ * or what the stack has of it, is old itself.  The number of steps is bounded, so the far end
  * of a large structure may be left out.  Only blocks of jemalloc are followed.
  */
 

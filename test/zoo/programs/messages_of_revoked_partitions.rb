@@ -1,4 +1,4 @@
-# A consumer reads a topic of 24 partitions, of which it is assigned eight. A thread fetches messages ahead, into a
+# A consumer reads eight of the 24 partitions of a topic. A thread fetches messages ahead, into a
 # queue for each partition and assignment, and pauses where 200 messages wait. Every second the group is balanced anew,
 # and other partitions are assigned. The consumer takes messages from its newest assignment only. The queues of the
 # assignments before stay, with the messages that were fetched ahead.

@@ -1,6 +1,6 @@
 # A bank's gateway joins orders with their payments, which come from two streams. One thread does this: it holds what
 # has come first in two Hashes, its local variables, until the other half comes. Once in two seconds it drops the orders
-# that nobody paid for in five seconds. A payment that comes later finds no order, and waits for one: the thread never
+# without a payment for five seconds. A payment that comes later finds no order, and waits for one: the thread never
 # drops a payment.
 #
 # kind: leak

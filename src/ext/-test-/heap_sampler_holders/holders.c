@@ -243,6 +243,32 @@ s_document(VALUE self, VALUE protected, VALUE offset)
     return TypedData_Wrap_Struct(rb_cObject, RTEST(protected) ? &protected_document_type : &document_type, words);
 }
 
+enum { CROWD = 12,
+       CROWD_BYTES = 1 << 16,
+       CROWD_WORDS = 512 };
+static char *crowd[CROWD];
+
+/* allocate_crowd: some blocks, which the allocator does not sample if sampling is off */
+static VALUE
+s_allocate_crowd(VALUE self)
+{
+    for (int i = 0; i < CROWD; i++) crowd[i] = calloc(1, CROWD_BYTES);
+    return Qnil;
+}
+
+/* crowd: an object of C code whose memory has the addresses of the first words of each of these blocks. The last word of the first
+ * block leads to the addresses of all lost blocks. */
+static VALUE
+s_crowd(VALUE self)
+{
+    char **words = ruby_xmalloc(CROWD * CROWD_WORDS * sizeof(*words));
+    uintptr_t *last = malloc(sizeof(lost));
+    for (int i = 0; i < CROWD * CROWD_WORDS; i++) words[i] = crowd[i / CROWD_WORDS] + i % CROWD_WORDS * sizeof(*words);
+    for (long i = 0; i < LOST_MOST; i++) last[i] = i < lost_count ? ~lost[i] : 0;
+    ((uintptr_t **)crowd[0])[CROWD_BYTES / sizeof(*words) - 1] = last;
+    return TypedData_Wrap_Struct(rb_cObject, &document_type, words);
+}
+
 void
 Init_heap_sampler_holders(void)
 {
@@ -257,6 +283,8 @@ Init_heap_sampler_holders(void)
     rb_define_singleton_method(pins, "on_machine_stack", s_on_machine_stack, 1);
     rb_define_singleton_method(holders, "with_stack", s_with_stack, 1);
     rb_define_singleton_method(holders, "lose", s_lose, 1);
+    rb_define_singleton_method(holders, "allocate_crowd", s_allocate_crowd, 0);
+    rb_define_singleton_method(holders, "crowd", s_crowd, 0);
     rb_define_singleton_method(holders, "document", s_document, 2);
     rb_define_singleton_method(holders, "while_allocating", s_while_allocating, 1);
 }
