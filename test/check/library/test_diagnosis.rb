@@ -115,6 +115,22 @@ class DiagnosisTest < Test
     assert_equal(%w[ALL CACHE CACHE], [named[cache], named[{cache => 0.3, LIST => 0.7}], named[nil]])
   end
 
+  test "a line whose objects replace those of another line in a cache is not what leaks" do
+    cache = ["constant CACHE", "value {} value of Hash"]
+    renewed = ->(loaded) {
+      series(20) do |minute|
+        {slots: 60 + minute, rows: lambda { |build|
+          build.row(OTHER, "String", at_gc: 1, inuse: loaded - (20 * minute))
+          kept(build, CHURN, minute, 20)
+          kept(build, LEAK, minute, 16)
+        }}
+      end
+    }
+    holders = {8 => cache, 9 => cache, 12 => LIST}
+    lines = ->(series, first) { walked(series, holders, first: (holders if first)).diagnosis.findings.map { |finding| finding.line.subject.line } }
+    assert_equal([[12], [9, 12]], [lines[renewed[500], true], lines[renewed[500], false].sort])
+  end
+
   test "where counts say that it grows and no line is certain, the most probable one is named" do
     rows = ->(build) { [[LEAK, 105, 4], [OTHER, 150, 2]].each { |stack, at_gc, samples| build.row(stack, "String", at_gc: at_gc, inuse: samples) } }
     thin = series(20) { |minute| {slots: 20 + minute, rows: (rows if minute > 15)} }

@@ -156,6 +156,7 @@ module HeapSample
     def chosen
       grown = @all.values.select { |line| line.probable? && line.stays? && (line.function || !Keys.machinery?(line.place)) && !page_list?(line) && !loaded?(line) && !line.table_only? }
       grown = grown.select(&:certain?).then { |certain| certain.any? ? certain : grown }
+      grown = grown.reject(&:replaces?).then { |others| others.any? ? others : grown }
       least = PART_LEAST * grown.sum(&:space)
       grown.select { |line| line.space >= least }.sort_by { |line| -line.space }.first(MOST)
     end

@@ -68,6 +68,8 @@ module HeapSample
     def entries = @entries ||= (walks.entries(holder) if walks && holder&.named?)
     # Is it a table that became larger, though its entries did not become more?
     def table_only? = container? && !entries&.before.nil? && !entries.grew?(ENTRIES_LEAST)
+    # Did it replace what its holder retained before?
+    def replaces? = (holder || partly)&.then { |answer| answer.named? && walks.replaces?(place, answer) } || false
     # Is what was allocated retained? If it is freed again soon, all of it is new.
     def stays? = container? || parts.first + (Statistics::Z * error / 2) >= FIRST_LEAST * space / PARTS
 

@@ -94,6 +94,16 @@ module HeapSample
       !before.nil? && before.samples >= REMOVED_SAMPLES && now.space <= STEADY_MOST * before.space
     end
 
+    # Did a line only replace what was below an answer: did its memory there grow since the first walk, and all memory there by
+    # less than half of that?
+    def replaces?(place, answer)
+      before, now = of_line(place, answer)
+      return false unless before && now.samples - before.samples >= REMOVED_SAMPLES
+
+      there, here = [first, last].map { |profile| held_below(profile, answer).sum(&:space) }
+      here - there < (now.space - before.space) / 2
+    end
+
     # Holders::Held of the last walk that are not below an answer.
     def outside(held, answer)
       below = below(last.holders, answer.path)
@@ -115,10 +125,7 @@ module HeapSample
     def of_line(place, answer)
       return unless first
 
-      [first, last].map do |profile|
-        below = below(profile.holders, answer.path)
-        Estimate.sum(by_line(profile).fetch(place, []).select { |held| below[held.node] }.map(&:estimate))
-      end
+      [first, last].map { |profile| Estimate.sum(held_below(profile, answer, by_line(profile).fetch(place, [])).map(&:estimate)) }
     end
 
     # The same at one walk.
@@ -149,8 +156,7 @@ module HeapSample
     # The part of what the first walk found below a reference that the last one did not find there; nil if that was too little.
     def gone(answer)
       there, left = [first, last].map do |profile|
-        below = below(profile.holders, answer.path)
-        Estimate.sum(profile.holders.select { |held| below[held.node] && held.row[Columns::ALLOCATION_GC].to_i <= first.info.gc_count }.map(&:estimate))
+        Estimate.sum(held_below(profile, answer).select { |held| held.row[Columns::ALLOCATION_GC].to_i <= first.info.gc_count }.map(&:estimate))
       end
       (1 - (left.objects / there.objects)).clamp(0, 1) if there.samples >= REMOVED_SAMPLES
     end
@@ -161,6 +167,12 @@ module HeapSample
         keys = Keys.new(profile, :line)
         profile.holders.select { |held| held.row[Columns::INUSE_SAMPLES].positive? }.group_by { |held| keys.of(held.row) }
       end
+    end
+
+    # Of a walk's Holders::Held, or of +held+, those below an answer.
+    def held_below(profile, answer, held = profile.holders)
+      below = below(profile.holders, answer.path)
+      held.select { |one| below[one.node] }
     end
 
     # Which nodes are at or below the references of these names: an Array of true and false, by node.
