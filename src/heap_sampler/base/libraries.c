@@ -114,8 +114,10 @@ rb_hs_libraries_refresh(void)
     dl_iterate_phdr(changes_i, &changes);
 #ifdef HAVE_FIND_OBJECT
     static bool looked;
-    if (!looked) *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
-    looked = true;
+    if (!looked) {
+        *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+        looked = true;
+    }
     if (find_object) return changes;
 #endif
     if (owner == self) return changes;

@@ -8,6 +8,7 @@
  */
 #include "heap_sampler/memory/threads.h"
 #include "heap_sampler/base/contract.h"
+#include "heap_sampler/base/libraries.h"
 #include "heap_sampler/store/malloc_table.h"
 #include "heap_sampler/process/process.h"
 #include "heap_sampler/server/service.h"
@@ -392,6 +393,7 @@ main(int argc, char **argv)
     rb_hs_slot_store.limits.max_samples = 4000;
     setenv("XDG_RUNTIME_DIR", folder, 1);
     vm_lock();
+    rb_hs_libraries_refresh();
     rb_hs_address_boot();
     rb_hs_periodic_boot(rb_hs_service_wake);
     rb_hs_service_start(true);

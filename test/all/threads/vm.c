@@ -511,6 +511,12 @@ rb_heap_sampler_gc_step_major(size_t slots)
 {
     (void)slots;
 }
+bool
+rb_heap_sampler_gc_compact(struct rb_heap_sampler_gc_moves *moves)
+{
+    (void)moves;
+    return false;
+}
 
 /* Classes: one of each type. */
 uint32_t
