@@ -97,7 +97,7 @@ class NoiseTest < Test
   end
 
   def answers?(process)
-    process.profile(gc: true)
+    process.profile(gc: true, diagnose: "50%")
   rescue HeapSample::LiveSocket::Declined
     nil # forced GCs rest
   end
