@@ -212,7 +212,7 @@ local = HeapSample::Edge.new("local kept of Object#work", "local")
 of_local = HeapSample::NearestHolder::Answer.new(local, [HeapSample::Edge.new("(threads)", "root"), local], 1.0, 1.0, 2, 2, 2)
 [read(walks), walks.entries(known.nearest_holder.of(known.holders.all)), walks.local_held?(place, of_local), HeapSample::Walks.of(series)]
 [nearest.inner(known.holders.all, of_local), walks.grew_within?(place, of_local, of_local)]
-[walks.grew?(place, of_local), walks.steady?(place, of_local), walks.outside(known.holders.all, of_local)]
+[walks.grew?(place, of_local), walks.steady?(place, of_local), walks.replaces?(place, of_local), walks.outside(known.holders.all, of_local)]
 read(HeapSample::Walks::Entries.new(1, 20, nil, Time.now, 0.0))
 HeapSample::Walks::Entries.new(1, 20, nil, Time.now, 0.0).then { |entries| [entries.grew?(8), entries.sentences(HeapSample::Layout.new)] }
 lines.each { |line| [line.holder = line.partly = line.walks = nil, read(line), line.to_h(stacks: true) { |bytes| bytes * 2 }] }
