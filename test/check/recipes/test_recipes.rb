@@ -83,4 +83,12 @@ class RecipesTest < Test
       assert_passes(dir, "test/check/library/test_columns.rb", "-n", "/page|same figures/")
     end
   end
+
+  # test/all/recipes builds with them, which takes minutes.
+  test "the patches of the other recipes still fit" do
+    Dir.glob("#{Recipe::TOP}/test/all/recipes/*.patch") do |patch|
+      out, status = Open3.capture2e("patch", "--dry-run", "-p1", "-s", "-F0", "-i", patch, chdir: Recipe::TOP)
+      assert_predicate status, :success?, out
+    end
+  end
 end
