@@ -115,7 +115,7 @@ class DiagnosisTest < Test
     assert_equal(%w[ALL CACHE CACHE], [named[cache], named[{cache => 0.3, LIST => 0.7}], named[nil]])
   end
 
-  test "a line whose objects replace those of another line in a cache is not what leaks" do
+  test "a line whose objects replace other objects of a cache is not what leaks" do
     cache = ["constant CACHE", "value {} value of Hash"]
     renewed = ->(loaded) {
       series(20) do |minute|
