@@ -26,14 +26,14 @@ class TestHeapSamplerAuto < Test::Unit::TestCase
     def busy(kept)
       drawn(2000, 20_000) { 20_000.times { |i| kept << Marked.new if i % 10 == 0; Gone.new; "x" * 60 } } until yield
     end
-    # Allocates little; its GCs are ours.
+    # Allocates little; its GCs are ours. Where it keeps much, each mark takes longer, and the interval rightly stays long.
     def calm(kept)
       deadline = cpu + 60
       until yield || cpu > deadline
         from = cpu
         i = 0
         i += 1 until i % 1000 == 0 && cpu > from + 0.1
-        drawn(20_000, 20_000) { 20_000.times { kept << Marked.new; Gone.new } }
+        drawn(5000, 5000) { 5000.times { kept << Marked.new; Gone.new } }
         GC.start
       end
     end

@@ -114,6 +114,7 @@ module HeapSample
     rescue Zlib::Error, Protobuf::Malformed => e
       raise FormatError, "#{Printable.text(name)}: not a readable heap profile: #{Printable.text(e.message[0, 1000])}"
     ensure
+      inflater&.reset     # else, of a file that was not read to its end, close warns
       inflater&.close
     end
 
