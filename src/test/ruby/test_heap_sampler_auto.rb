@@ -68,6 +68,8 @@ class TestHeapSamplerAuto < Test::Unit::TestCase
           assert_operator short, :<=, 64 * 1024
           busy(kept) { interval > short * 2 }
         end
+        # Until a standard error is half of the truth.
+        busy(kept) { [[kept.size, $spread[:marked]], [$gone, $spread[:gone]]].all? { |count, spread| 2 * Math.sqrt(spread) < count * 40 } }
         GC.start
         profile = GC.sample_profile.to_profile
         # Few samples of the longest interval have most of the variance: what the profile says of it is too little, too, where
