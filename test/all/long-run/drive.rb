@@ -3,17 +3,18 @@
 # Three equal servers, one of them sampled, side by side; one client that asks them in turn, two seconds each. The third is
 # the control: how much two servers without sampling differ. After each minute a line of a table; at the end what held.
 # Prints TAP.
-# Usage: ruby drive.rb MINUTES SETTINGS OUT
+# Usage: ruby drive.rb MINUTES SETTINGS
+require_relative "../../gems"
 require_relative "../../server"
 require_relative "../../testing"
-require "fileutils"
 require "json"
 
 MINUTES = Integer(ARGV[0])
 abort("at least 4 minutes") if MINUTES < 4
 SETTINGS = ARGV[1]
-OUT = ARGV[2]
+OUT = install_gems(__dir__)
 HERE = __dir__
+PUMA = IO.popen([RbConfig.ruby, "-rbundler/setup", "-e", 'print Gem.bin_path("puma", "puma")'], &:read)
 SLICE = 2               # seconds of load, and then it is the other's turn
 CONNECTIONS = 2
 WORKERS = 4
@@ -22,6 +23,8 @@ def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 def mib(bytes) = bytes.fdiv(1 << 20)
 def mean(list) = list.sum.fdiv(list.size)
 def median(list) = list.sort[list.size / 2]
+
+class LongRunTest < Test; end
 
 # A Puma of its own, in a folder of its own.
 class Server
@@ -35,7 +38,7 @@ class Server
     @port = free_port
     env = { "PORT" => @port.to_s, "OUT" => @out, "RUBY_HEAP_SAMPLE" => settings && "#{settings},output=#{@out}/heap-%p-%t.pb.gz" }
     log = File.join(@out, "puma.log")
-    @pid = Process.spawn(env, RbConfig.ruby, "-rbundler/setup", Gem.bin_path("puma", "puma"), "-C", "#{HERE}/puma.rb", "#{HERE}/config.ru",
+    @pid = Process.spawn(env, RbConfig.ruby, "-rbundler/setup", PUMA, "-C", "#{HERE}/puma.rb", "#{HERE}/config.ru",
                          out: log, err: log)
     @latencies = []
     @failures = 0

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require 'heapsample'
+require 'heapsample' if GC.respond_to?(:sample_profile)     # the unpatched Ruby plays the other acts
 require 'timeout'
 
 # Walks over the heap by a child process (GC.sample_profile(why:)), let alone or broken off, at any moment of what the others do.
