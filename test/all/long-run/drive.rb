@@ -156,7 +156,7 @@ slopes = half.map(&:own).transpose.map do |own|
 end
 level = mean(half.flat_map(&:own))
 growth = slopes.map { |slope| slope * half.size / level }
-# Of the workers together: in ten minutes that of one has a standard error of 4%.
+# Of the workers together: the slope of one worker has a standard error of 4% in ten minutes.
 LongRunTest.measured("own memory is flat: the second half's slope makes less than 5% of it", mean(growth) < 0.05,
       "#{growth.map { |share| format("%+.2f%%", share * 100) }.join(" ")} of #{(level / 1024).round} KiB in #{half.size} minutes")
 LongRunTest.measured("own memory stayed in its bound", stats.all? { |stat| stat["bytes_peak"] <= stat["bytes_max"] },

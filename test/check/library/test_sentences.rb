@@ -58,12 +58,20 @@ class SentencesTest < Test
       shrinks: -> { series(20) { |minute| {slots: 60 - minute} } }, small: -> { series(48) { |minute| {slots: 20 + (0.001 * minute)} } },
       workers: -> { [1, 2, 3].map { |pid| noisy(40, pid: pid, seed: pid) } }, one_of_four: -> { [level(20, pid: 1), level(20, pid: 2), leaking(20, pid: 3), level(20, pid: 4)] },
       free_workers: -> { [1, 2].map { |pid| series(20, pid: pid) { |minute| {free: 4 + minute} } } }, apart: -> { [leaking(20, pid: 1, "host" => "a"), leaking(20, pid: 2, "host" => "b")] },
-      **GUARDED.to_h { |guard, size| [guard, -> { guarded(guard, &size) }] },
+      **GUARDED.to_h { |guard, size| [guard, -> { guarded(guard, &size) }] }, few: -> { sparse },
       load: -> { busier }, **ForcedWork::WHY.keys.to_h { |why| [:"majors_#{why}", -> { series(20, majors: false, "forced" => {**FORCED, "last" => why.to_s}) { {} } }] }
     }
   end
 
   def guarded(guard) = series(guard == :steps ? 22 : 48) { |minute| {slots: 20 + yield(minute), rows: ->(build) { kept(build, LEAK, minute, 4) }} }
+
+  # Two major GCs in the second quarter of the time.
+  def sparse
+    ring = []
+    Series.new([1, 3, 5, 9, 13, 19, 27, 38, 53, 58, 63, 68, 73, 78, 83, 88, 93, 97, 101].map do |minute|
+      profile(ring, minute, {majors: true, every: 60, limit: {}}, {}, slots: 20 + minute, rows: ->(build) { kept(build, LEAK, minute, 16) })
+    end)
+  end
 
   # Ever more work each minute, which memory follows.
   def busier
@@ -317,7 +325,7 @@ class SentencesTest < Test
   state_of(:none, :none, :exact, :free, :free_workers, :shrinks, :small)
   state_of(:unknown, :unknown, :first, :second, :sparse_malloc, :older, :single, *ForcedWork::WHY.keys.map { |why| :"majors_#{why}" })
   state_of(:grows, :waits)
-  [*GUARDED.keys, :load].each { |guard| state_of(:grows, guard, guard: guard) }
+  [*GUARDED.keys, :few, :load].each { |guard| state_of(:grows, guard, guard: guard) }
 
   test "every state, every kind, every guard and every reason has a case" do
     all = self.class.cases.values.flat_map { |build| diagnose(&build).to_a }

@@ -14,6 +14,7 @@ module HeapSample
     MAPPED = {"stacks" => "memory of thread and fiber stacks", "code_and_files" => "mapped files", "unattributed" => "memory that was mapped outside of malloc (mmap)"}
     # Why growth that is certain is no leak, and when more will be known.
     GUARDS = {
+      few: "a quarter of the time had fewer than 3 major GCs, too few to say whether it goes on",
       late: "most of it is recent, and a long job looks the same", slows: "it slows down, as a cache that fills does",
       back: "it was as high before", steps: "it grew in a few steps, as caches and tables that double do", waves: "it rises and falls",
       load: "the work increased, and memory follows the work"

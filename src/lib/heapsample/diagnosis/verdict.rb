@@ -8,7 +8,7 @@ module HeapSample
   #
   # The size is taken after major GCs, so it has no garbage in it. Two things decide. The evidence that it grows is a
   # RankTest of the levels of 8 to 28 blocks of points; the chance of a false alarm in the whole life of a level process is
-  # below ALPHA. It does not cover what warms up or rises and falls, so six guards have to hold too; in the state :grows
+  # below ALPHA. It does not cover what warms up or rises and falls, so seven guards have to hold too; in the state :grows
   # #guard is the guard that fails. Time without work is no evidence: a point counts only if work was done.
   #
   # doc/benchmarks.md has the error rates, and `benchmark/run verdict` measures them.
@@ -40,7 +40,7 @@ module HeapSample
     # Looks are replayed after each point up to this number, then after each 2%.
     EACH = 64
     # Why growth that is certain is no leak yet, by guard.
-    GUARDS = %i[small late slows back steps waves load].freeze
+    GUARDS = %i[small few late slows back steps waves load].freeze
 
     # :early (too few points), :level, :grows (certain, but a guard fails), :leak, or :ended (it was a leak).
     attr_reader :state
@@ -215,7 +215,8 @@ module HeapSample
 
     def uneven(curve)
       first, second = curve.paces
-      return :late if first.nil? || first < PACE_OF_QUARTER * second
+      return :few if first.nil?
+      return :late if first < PACE_OF_QUARTER * second
 
       :slows if second < PACE_OF_QUARTER * first || curve.slope(0.5, 1.0) < PACE_OF_HALF * curve.slope(0.25, 0.5)
     end
