@@ -17,7 +17,7 @@ class RunTest < Test
 
   test "run: the profile at the end has no young objects, and what retains the memory, which is printed first" do
     # The object that holds the profile has a sample in half of the runs.
-    result = heapsample("run", "-o", in_dir("why"), "interval=64", "--", OURS, "-e", "#{WORK}\nfork { keep(1_000) }\nProcess.wait")
+    result = heapsample("run", "-o", in_dir("why"), "interval=64,max-samples=none", "--", OURS, "-e", "#{WORK}\nfork { keep(1_000) }\nProcess.wait")
     assert(result.err.match?(/\$kept\b.*\n(?:.*\n)*Live memory \(/) && result.status.zero?, result.err)
     profiles = Dir[in_dir("why/*")].map { |path| HeapSample::Profile.load(path) }
     assert_equal([[true, 0]] * 2, profiles.map { |profile| [!profile.holders.nil?, profile.groups(:class).total.young.samples] })
