@@ -146,12 +146,12 @@ rb_hs_session_goes_on(int session, uint64_t serial)
 VALUE
 rb_hs_take_snapshot(int session, const struct snapshot_wish *wish)
 {
-    struct sample_profile *data;
-    VALUE self = TypedData_Make_Struct(class_of_profiles, struct sample_profile, &sample_profile_type, data);  /* before the GC: it is not young */
     rb_hs_objects_forget_places();
     if (wish->full_gc) rb_gc_start();
     rb_hs_name_all();
 
+    struct sample_profile *data;
+    VALUE self = TypedData_Make_Struct(class_of_profiles, struct sample_profile, &sample_profile_type, data);
     uint64_t serial = rb_hs_session_started(session)->serial;
     take(data, session, wish);
     rb_hs_check_now();
