@@ -41,7 +41,7 @@ class Sessions < Act
 
   def exact(profile, kept)
     raw = profile.raw
-    # The second while what lives fills the tables: then a sample has no class of its own (base/memory.h).
+    # While live sites fill their table, new samples are of `(other classes)` (base/memory.h).
     names = ['Witness', '(other classes)'].map { |name| raw[:texts].index(name) }
     columns = GC::SampleProfile.raw_columns
     allocated = raw[:rows].select { |row| names.include?(row[columns[:class]]) }.sum { |row| row[columns[:alloc_samples]] }
