@@ -86,7 +86,7 @@ class TestHeapSamplerCheck < Test::Unit::TestCase
     "freed frame" => /\d+ frames, \d+ found by their texts/,
     "freed text" => /frame \d+: texts/,
     "allocations" => /0 allocations, \d+ frees, \d+ live/,
-    "malloc" => /malloc stack \d+: node \d+ of \d+/,
+    "malloc" => /site \d+: node \d+ of \d+/,
   }.each do |what, message|
     define_method("test_a_wrong_#{what.tr(' ', '_')}_is_found") do
       omit "needs jemalloc" if what == "malloc" && GC::SampleProfile.memory[:malloc_metadata].to_i.zero?
