@@ -125,12 +125,14 @@ class TestHeapSamplerGuest < Test::Unit::TestCase
   def test_full_gcs_on_request_take_their_share_of_the_time
     out = host(<<~'RUBY')
       $kept = Array.new(1_000_000) { |i| [i] }
-      GC.start
       GC.measure_total_time = true
-      began, gc, count = now, GC.total_time, GC.count
-      askers("profile gc=1 diagnose=10%25", count: 3) { sleep 6 }
-      p GC.count > count, (GC.total_time - gc) / 1e9 / (now - began)
+      took = ->(&work) { before = GC.total_time; work.call; (GC.total_time - before) / 1e9 }
+      one = took.call { GC.start }
+      began, count = now, GC.count
+      all = took.call { askers("profile gc=1 diagnose=10%25", count: 3) { sleep 6 } }
+      p GC.count > count, (all - one) / (now - began)
     RUBY
+    # One may have begun with little of the share left; in a check build it takes long.
     some, share = out.lines
     assert_equal "true\n", some
     assert_operator share.to_f, :<, 0.2, out
