@@ -769,7 +769,7 @@ class TestHeapSampler < Test::Unit::TestCase
       sleep 0.01 until $text
       puts defined?(Gem) ? $text[/\AHeap sample of/] || $text : "no gems"
     RUBY
-    out, err, = EnvUtil.invoke_ruby(["-W0", "--heap-sample=interval=4k,output=none", "-e", script], "", true, true)
+    out, err, = EnvUtil.invoke_ruby(["-W0", "--heap-sample=interval=4k,output=none", "-e", script], "", true, true, timeout: 60)
     omit "no RubyGems" if out == "no gems\n"
     assert_equal "Heap sample of\n", out, err
   end
