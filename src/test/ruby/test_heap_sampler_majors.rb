@@ -255,8 +255,10 @@ class TestHeapSamplerMajors < Test::Unit::TestCase
         assert_separately(["-W0", "--disable=gems", "--heap-sample=#{settings}"], <<~RUBY, timeout: 240)
           GC.start
           #{first}
-          # Until this process has written four profiles, or for two minutes.
-          child = fork { 1200.times { Dir["#{dir}/*-\#{Process.ppid}.pb.gz"].size >= 4 ? break : sleep(0.1) }; exit!(0) }
+          # Until this process has written four profiles from here on, or for two minutes.
+          own = "#{dir}/*-\#{Process.pid}.pb.gz"
+          before = Dir[own].size
+          child = fork { 1200.times { Dir[own].size >= before + 4 ? break : sleep(0.1) }; exit!(0) }
           $leak = []
           #{why == :refused ? "($leak << Object.new; sleep 0.001) until Process.wait(child, Process::WNOHANG)" : "Process.wait(child)"}
         RUBY
