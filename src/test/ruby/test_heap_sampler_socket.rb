@@ -117,14 +117,8 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
     end
   end
 
-  # AddressSanitizer's reserve makes a fork take 130 ms, and a share of the run time allows no stop above 50 ms.
-  def omit_where_a_fork_is_slow
-    omit "a heap walk would stop the program for too long" if RbConfig::CONFIG.values_at("cflags", "CFLAGS").join(" ").include?("-fsanitize=address")
-  end
-
   # Nothing is forced without a share. With one the process decides what it pays for.
   def test_a_share_of_the_run_time
-    omit_where_a_fork_is_slow
     running("$kept = Array.new(50_000) { Object.new }; ready; sleep", settings: "interval=4k,output=none", hidden: true) do |process|
       process.profile
       process.profile(diagnose: "off")
@@ -149,7 +143,6 @@ class TestHeapSamplerSocket < Test::Unit::TestCase
   end
 
   def test_a_share_gives_no_second_walk_until_memory_has_grown
-    omit_where_a_fork_is_slow
     running(<<~'RUBY', settings: "interval=64k,output=none") do |process, io|
       $kept = Array.new(10_000) { Object.new }
       ready
