@@ -192,6 +192,9 @@ call_unseen(struct call *call)
     size_t size = call->at_once ? words_above(ec) * sizeof(VALUE) : 0;
     VALUE *above = ALLOCA_N(VALUE, size / sizeof(VALUE) + 1);
     memcpy(above, sp, size);
+#if VM_CHECK_MODE > 0
+    if (size) *sp = Qfalse;     /* a canary stands there, so that no frame is pushed in instructions that call nothing */
+#endif
     int state = call_protected(call);
     memcpy(sp, above, size);
     cfp->sp = sp;

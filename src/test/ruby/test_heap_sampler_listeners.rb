@@ -10,6 +10,10 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       abort "-test-/heap_sampler_listeners was not built"
     end
     L = Bug::HeapSamplerListeners
+    # A check build adds some bytes to each slot.
+    SLOTS = GC.stat_heap.values.map { |heap| heap[:slot_size] }
+    SLOT = SLOTS.first
+    def slot(bytes) = SLOTS.find { |size| size >= bytes + GC::INTERNAL_CONSTANTS[:RVALUE_OVERHEAD] }
     class Leaf; end
     def leaves(count) = Array.new(count) { Leaf.new }
     def listen(at_once = nil, interval: 0, malloc: 0, follow: true, &act) = L.listen(interval, malloc, follow, at_once || act)
@@ -44,8 +48,8 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       allocations = listeners.transform_values { |listener| L.allocations(listener).select { |allocation| allocation[:leaf] } }
       listeners.each_value { |listener| L.unlisten(listener) }
       allocations.each do |interval, list|
-        assert_estimate 300_000 * 40, list.map { |allocation| allocation.values_at(:slot_size, :weight) }, "listener at #{interval}"
-        expected = 300_000 * (1 - Math.exp(-40.0 / interval))
+        assert_estimate 300_000 * SLOT, list.map { |allocation| allocation.values_at(:slot_size, :weight) }, "listener at #{interval}"
+        expected = 300_000 * (1 - Math.exp(-SLOT / interval.to_f))
         assert_in_delta expected, list.size, 6 * Math.sqrt(expected)
         assert_equal [interval], list.map { |allocation| allocation[:interval] }.uniq
         assert_equal list.size, list.map { |allocation| allocation[:id] }.uniq.size
@@ -56,7 +60,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       assert_empty ids[1] - ids[0]
       rows = GC.sample_profile.rows.select { |row| row.class_name == "Leaf" }
       bytes = rows.sum { |row| row[:alloc_space].to_f }
-      assert_in_delta 300_000 * 40, bytes, 6 * Math.sqrt(300_000 * 40 * 16_384.0)
+      assert_in_delta 300_000 * SLOT, bytes, 6 * Math.sqrt(300_000 * SLOT * 16_384.0)
     RUBY
   end
 
@@ -68,9 +72,9 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       @embedded = Array.new(4)
       L.unlisten(listener)
       allocation = L.allocations(listener).find { |one| one[:leaf] }
-      assert_equal [40, 1, :slot], allocation.values_at(:slot_size, :interval, :memory)
+      assert_equal [SLOT, 1, :slot], allocation.values_at(:slot_size, :interval, :memory)
       assert_in_delta 1, allocation[:weight], 1e-9
-      assert_in_delta 40, allocation[:weight_bytes], 1e-6
+      assert_in_delta SLOT, allocation[:weight_bytes], 1e-6
       assert_equal 1, allocation[:type]     # T_OBJECT
       assert_equal 0, allocation[:labels]
       assert_equal GC.count, allocation[:gc_count]
@@ -96,10 +100,10 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
         L.allocations(listener).drop(before).select { |allocation| allocation[:memory] == :slot }.map { |allocation| allocation.values_at(:size, :slot_size) }.tally.select { |_, count| count >= 3 }.keys
       end
       word = L.word
-      assert_include sizes.call { Three.new }, [16 + 3 * word, 40]
-      assert_include sizes.call { Nine.new }, [16 + 9 * word, 160]
-      assert_include sizes.call { text + "" }, [24 + 50 + 1, 80]
-      assert_include sizes.call { Array.new(11) }, [16 + 11 * word, 160]
+      assert_include sizes.call { Three.new }, [16 + 3 * word, slot(16 + 3 * word)]
+      assert_include sizes.call { Nine.new }, [16 + 9 * word, slot(16 + 9 * word)]
+      assert_include sizes.call { text + "" }, [24 + 50 + 1, slot(24 + 50 + 1)]
+      assert_include sizes.call { Array.new(11) }, [16 + 11 * word, slot(16 + 11 * word)]
       exit unless L.interval(listener, true) > 0
       L.flush
       before = L.counts(listener)[0]
@@ -231,9 +235,9 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       leaves = L.allocations(listener).select { |allocation| allocation[:leaf] }.map { |allocation| allocation[:id] }
       living = alive(listener).slice(*leaves).values
       assert_operator living.size, :<=, 5000
-      assert_estimate 300_000 * 40, living, "alive"
+      assert_estimate 300_000 * SLOT, living, "alive"
       # Allocations stay what they were: they count what was allocated.
-      assert_estimate 300_000 * 40, L.allocations(listener).select { |allocation| allocation[:leaf] }.map { |allocation| allocation.values_at(:slot_size, :weight) }, "allocations"
+      assert_estimate 300_000 * SLOT, L.allocations(listener).select { |allocation| allocation[:leaf] }.map { |allocation| allocation.values_at(:slot_size, :weight) }, "allocations"
       assert_equal 0, L.missed
     RUBY
   end
@@ -514,7 +518,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       L.flush
       samples, objects, = L.sums(listener, false)
       assert_operator objects, :>, 70_000
-      assert_estimate 20_000 * 40, L.allocations(listener).select { |allocation| allocation[:leaf] }.map { |allocation| allocation.values_at(:slot_size, :weight) }, "beside Ractors"
+      assert_estimate 20_000 * SLOT, L.allocations(listener).select { |allocation| allocation[:leaf] }.map { |allocation| allocation.values_at(:slot_size, :weight) }, "beside Ractors"
       L.unlisten(listener)
       listener = listen(:allocate, interval: 1)
       begin
@@ -583,7 +587,7 @@ class TestHeapSamplerListeners < Test::Unit::TestCase
       point.disable
       assert_equal 0, GC::SampleProfile.stat[:listeners]
       allocations = L.allocations(number).select { |allocation| allocation[:leaf] }
-      assert_estimate 100_000 * 40, allocations.map { |allocation| allocation.values_at(:slot_size, :weight) }, "trace point"
+      assert_estimate 100_000 * SLOT, allocations.map { |allocation| allocation.values_at(:slot_size, :weight) }, "trace point"
       leaves(1000)
       assert_equal allocations.size, L.allocations(number).count { |allocation| allocation[:leaf] }
       assert_equal false, L.tracepoint_interval(0)
