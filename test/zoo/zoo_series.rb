@@ -8,7 +8,7 @@ class ZooSeries
   NAME = /\Aheap-(\d+)-(\d{8}T\d{6}).*\.pb(\.gz)?\z/
 
   def initialize(folder)
-    @folder = folder
+    @folder = File.expand_path(folder)
     @profiles = Dir.children(folder).grep(NAME).map { |name| [name[NAME, 2], name] }.sort
     raise ArgumentError, "#{folder}: no profile heap-PID-TIME.pb.gz is there" if @profiles.empty?
   end

@@ -170,10 +170,27 @@ class VerdictTest < Test
     %i[state guard size evidence grew seconds rate].each { |name| same(before.public_send(name), after.public_send(name), name.to_s) }
   end
 
-  test "200 points of a third of the work, without growth, do not end a leak" do
-    leak = points(line(30))
-    slow = Array.new(200) { |index| Verdict::Point.new(leak.last.seconds + ((index + 1) * 60), leak.last.work + ((index + 1) * 300), leak.last.size) }
-    assert_equal([:leak, 230], verdict(leak + slow).then { |rule| [rule.state, rule.size] })
+  # What comes after a leak of 30 points: a third of its work, and so much growth.
+  def quieter(count, step: 0, noise: 0)
+    random = Random.new(3)
+    last = points(line(30)).last
+    slow = (1..count).map { |index| Verdict::Point.new(last.seconds + (index * 60), last.work + (index * 300), last.size + (index * step) + (noise * random.rand)) }
+    points(line(30)) + slow
+  end
+
+  test "a third of the work, without growth, ends a leak when it has become the usual work, though memory is noisy" do
+    [0, 500].each do |noise|
+      assert_equal([:leak, 58], verdict(quieter(28, noise: noise)).then { |rule| [rule.state, rule.size] })
+      assert_equal([:ended, 70], verdict(quieter(40, noise: noise)).then { |rule| [rule.state, rule.size] })
+    end
+  end
+
+  test "a leak that goes on with a third, a fifth or a tenth of the work does not end" do
+    assert_equal([:leak, 230], verdict(quieter(200, step: 30)).then { |rule| [rule.state, rule.size] })
+    [200, 101].each do |work|
+      slow = (1..200).map { |index| Verdict::Point.new((29 + index) * 60.0, 29_000 + (index * work), 3900 + (index * work / 10.0)) }
+      assert_equal([:leak, 230], verdict(points(line(30)) + slow).then { |rule| [rule.state, rule.size] })
+    end
   end
 
   test "after a night without work the first minutes of work count at once" do

@@ -34,6 +34,7 @@ class ExaminationTest < Test
       assert_equal [3, 4], [one.size, one.seconds(3)]
       assert_equal names.values_at(3, 0, 1), one.first(2) { |part| Dir.children(part).sort }
       assert_equal names.sort, one.first(20) { |part| Dir.children(part).sort }
+      Dir.chdir(File.dirname(folder)) { assert(ZooSeries.new(File.basename(folder)).first(2) { |part| Dir.children(part).all? { |name| File.exist?(File.join(part, name)) } }) }
     end
   end
 

@@ -279,18 +279,25 @@ module HeapSample
     def begin_leak
       @leak = size
       @from = @by_work.index(0.25)
-      @pace, @base = @by_work.slope(0.5, 1.0), @by_work.at(0.5)[1]
+      @paces = [@by_work, by_time].map { |curve| curve.slope(0.5, 1.0) }
+      @base = @by_work.at(0.5)[1]
       @rate = Curve.median(@rates.last(size / 2))
       :leak
     end
 
-    # Is it over, while as much work is done as before? An idle process ends nothing.
+    # Is it over, while as much work is done as before, or as in most of its life? An idle process ends nothing.
     def stopped?
-      return false if Curve.median(@rates.last(5)) < 0.7 * @rate
+      return false if Curve.median(@rates.last(5)) < 0.7 * [@rate, Curve.median(@rates)].min
       return true if Curve.median(sizes.last(5)) < @base
 
-      low, _, high = @by_work.slopes(size - [size / 4, 6].max)
-      high < STOPPED * @pace && low < GOES_ON * @pace
+      [[size / 4, 6].max, size / 2].any? { |points| flat?(size - points) }
+    end
+
+    # Is its pace from a point on a small part of what it was? Where little work is done, noise hides that by work, and time shows
+    # it; a leak that goes on with less work still has its pace by work.
+    def flat?(from)
+      low, _, high = @by_work.slopes(from)
+      low < GOES_ON * @paces[0] && (high < STOPPED * @paces[0] || by_time.slopes(from)[2] < STOPPED * @paces[1])
     end
 
     def finish
