@@ -4,6 +4,7 @@
 # kind: leak
 # tuned: yes
 # also: native
+# rate: 290000
 # keeper: seen_events.rb
 require_relative "../load"
 require "set"
