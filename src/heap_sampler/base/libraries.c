@@ -131,6 +131,14 @@ rb_hs_libraries_refresh(void)
 
 /* -- reading ---------------------------------------------------------------------------- */
 
+/* What has this code, and libc, is never unloaded. */
+static bool
+stays_p(uintptr_t start, uintptr_t end)
+{
+    uintptr_t size = end - start;
+    return NEVER_UNLOADED || (uintptr_t)rb_hs_library_of - start < size || (uintptr_t)getauxval - start < size;
+}
+
 bool
 rb_hs_library_of(uintptr_t address, struct hs_library *library)
 {
@@ -144,6 +152,7 @@ rb_hs_library_of(uintptr_t address, struct hs_library *library)
             .unwind_table = (uintptr_t)found.dlfo_eh_frame,
             .map = found.dlfo_link_map,
             .current = true,
+            .stays = stays_p((uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end),
         };
         return true;
     }
@@ -155,6 +164,7 @@ rb_hs_library_of(uintptr_t address, struct hs_library *library)
         if (address < entry->start || address >= end) continue;
         *library = *entry;
         library->end = end;
+        library->stays = stays_p(library->start, end);
         return true;
     }
     return false;

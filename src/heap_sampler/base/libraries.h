@@ -21,6 +21,7 @@ struct hs_library {
     uintptr_t unwind_table;     /* its .eh_frame_hdr; 0: none */
     const struct link_map *map; /* of it l_addr, l_name and l_ld; the executable has the name "" */
     bool current;               /* false: it may have been unloaded since the last refresh */
+    bool stays;                 /* false: another thread may unload it at any moment, unless its code is running */
 };
 
 /* false: none, or it is not known. [malloc] */

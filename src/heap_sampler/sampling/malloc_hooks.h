@@ -159,6 +159,9 @@ extern struct hs_malloc_fork rb_hs_malloc_fork;
  * above them is copied by process_vm_readv(2), which fails where a read would crash.  Without that call the stack
  * ends at malloc's caller.
  *
+ * The rules of a library are copied in the same way, since a return address may be stale or wrong and another thread may
+ * unload the library.  The rules of malloc's caller, libc and Ruby are read.
+ *
  * x86-64 and arm64; elsewhere there are no native frames.  A stack ends at code without unwind tables.  [malloc]
  */
 

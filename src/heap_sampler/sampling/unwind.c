@@ -3,7 +3,8 @@
  *
  * It takes 200 ns a frame to find and run the program that .eh_frame has for a return address; that was most of what a
  * sample cost.  The answer for an address is always the same, and fits into 8 bytes: so 2,048 answers are cached, and a
- * frame takes 3 ns.  A stack whose end is not known costs 2 to 4 system calls a sample.
+ * frame takes 3 ns.  A stack whose end is not known costs 2 to 4 system calls a sample, and a first answer for a C extension
+ * about 10.
  */
 #define _GNU_SOURCE             /* process_vm_readv */
 #include "heap_sampler/sampling/malloc_hooks.h"
@@ -64,6 +65,7 @@ union rule {
 enum { COPIED = 1024 };
 struct memory {
     bool certain;
+    bool running;               /* the code whose rule is asked for has called malloc, so it stays loaded */
     pid_t pid;                  /* 0: not asked for yet */
     uintptr_t from;
     size_t size;
@@ -317,7 +319,7 @@ find_fde(uintptr_t address, uintptr_t *function, struct reader *segment)
     enum { USUAL = 0x3b031b01 };        /* the version, and how what follows is encoded */
     struct hs_library found;
     if (!rb_hs_library_of(address, &found)) return 0;
-    if (!found.current) segment->memory->certain = false;
+    if (!found.stays && !(found.current && segment->memory->running)) segment->memory->certain = false;
     uintptr_t header = found.unwind_table;
     if (!header || !find_segment(segment, &found, header)) return 0;
     struct reader reader = {segment->memory, header, segment->end};
@@ -418,7 +420,7 @@ rb_hs_unwind(uintptr_t *frames, uintptr_t stack_end)
     const uintptr_t *frame = __builtin_frame_address(0);
     uintptr_t fp = frame[0], address = frame[1], sp = (uintptr_t)__builtin_dwarf_cfa();
     uint8_t copy[COPIED];
-    struct memory memory = {.certain = true, .copy = copy};
+    struct memory memory = {.certain = true, .running = true, .copy = copy};
     bool met_allocator = false;         /* the innermost frames are ours and the allocator's */
     uint32_t count = 0;
     if (!rb_jemalloc_text_start) return 0;      /* where is malloc's caller? */
@@ -428,6 +430,7 @@ rb_hs_unwind(uintptr_t *frames, uintptr_t stack_end)
         if (rule.is.flags & ALLOCATOR && !count) met_allocator = true;
         else if (met_allocator) frames[count++] = address;
         /* The functions up to malloc were called: their frames are stack, and their callers are loaded. */
+        memory.running = !count;
         memory.certain = stack_end || !count;
         uintptr_t cfa = (rule.is.flags & BY_FP ? fp : sp) + (uintptr_t)rule.is.cfa * WORD;
         if (!rule.is.ra || cfa % WORD || cfa <= sp || (stack_end && cfa > stack_end)) break;

@@ -317,6 +317,24 @@ from_closed_library(void)
 #endif
 }
 
+/* Another thread unloads it: the loader still has it, its first page is gone, and a wrong rule leads there. */
+__attribute__((unused)) static void
+into_vanishing_library(void)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    char path[512];
+    struct dl_find_object object;
+    snprintf(path, sizeof(path), "%s/vanishing.so", folder);
+    pthread_mutex_lock(&one_at_a_time);
+    void *library = dlopen(path, RTLD_NOW), *function = library ? dlsym(library, "through") : NULL;
+    uintptr_t frame[2] = {0, (uintptr_t)function + 1};
+    if (!function || _dl_find_object(function, &object) || mprotect(object.dlfo_map_start, PAGE, PROT_NONE)) abort();
+    foreign_call_with_frame_pointer((uintptr_t)frame, go_its_depth);
+    if (mprotect(object.dlfo_map_start, PAGE, PROT_READ)) abort();
+    dlclose(library);
+    pthread_mutex_unlock(&one_at_a_time);
+}
+
 /* What a JIT compiler registers. libgcc's lookup locks, and calls malloc. */
 extern void __register_frame(void *), __deregister_frame(void *);
 extern void *_Unwind_FindEnclosingFunction(void *);
@@ -385,6 +403,9 @@ static const struct act {
     {"wrong rules", with_wrong_rules, 1},
     {"a stripped library", from_stripped_library, 1},
     {"a library that is damaged, and closed", from_closed_library, 100},
+#ifndef HS_OWN_LIBRARIES        /* its table is filled from that page */
+    {"a library that vanishes", into_vanishing_library, 100},
+#endif
 #ifdef WITH_BOOST
     {"Boost.Context", on_boost, 1},
 #endif
@@ -415,7 +436,8 @@ run_acts(unsigned long times, unsigned seed, uintptr_t end)
         if (only < 0 && draw(act->rarely)) continue;
         choose_depth();
         /* Only here does the hook know the stack's end. */
-        bool own = act->run == from_generated_code || act->run == registered_code || act->run == with_wrong_rules || act->run == from_stripped_library;
+        bool own = act->run == from_generated_code || act->run == registered_code || act->run == with_wrong_rules ||
+            act->run == into_vanishing_library || act->run == from_stripped_library;
         its.end = own && draw(2) ? end : 0;
         act->run();
         i++;
