@@ -318,7 +318,7 @@ from_closed_library(void)
 }
 
 /* Another thread unloads it: the loader still has it, its first page is gone, and a wrong rule leads there. */
-__attribute__((unused)) static void
+static void
 into_vanishing_library(void)
 {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;

@@ -279,8 +279,8 @@ module HeapSample
     def begin_leak
       @leak = size
       @from = @by_work.index(0.25)
-      @paces = [@by_work, by_time].map { |curve| curve.slope(0.5, 1.0) }
-      @base = @by_work.at(0.5)[1]
+      @pace, @base = @by_work.slope(0.5, 1.0), @by_work.at(0.5)[1]
+      @pace_by_time = by_time.slope(0.5, 1.0)
       @rate = Curve.median(@rates.last(size / 2))
       :leak
     end
@@ -297,7 +297,7 @@ module HeapSample
     # it; a leak that goes on with less work still has its pace by work.
     def flat?(from)
       low, _, high = @by_work.slopes(from)
-      low < GOES_ON * @paces[0] && (high < STOPPED * @paces[0] || by_time.slopes(from)[2] < STOPPED * @paces[1])
+      low < GOES_ON * @pace && (high < STOPPED * @pace || by_time.slopes(from).last < STOPPED * @pace_by_time)
     end
 
     def finish
