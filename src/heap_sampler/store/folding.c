@@ -109,12 +109,13 @@ significant_bits(uint64_t number)
 }
 
 /* Of the sites without live samples, those that have allocated most often keep their names, since they will again. Sites
- * that have allocated once never all keep theirs, or none would be folded. */
+ * that have allocated once never all keep theirs, or none would be folded. An eighth of the table becomes free: twice of what
+ * in_vain_p() wants to see filled before it folds again. */
 static void
 spare_some(struct folding *folding)
 {
     uint32_t by_bits[65] = {0}; /* how many have so many significant bits in their number of samples */
-    uint32_t max = folding->store->sites_max(), most = max - max / 8;
+    uint32_t max = folding->store->sites_max(), most = max / 16 * 13;
     uint32_t room = folding->living < most ? most - folding->living : 0;
     unsigned bits = 65;
     for (uint32_t i = 0; i < folding->site_count; i++) {

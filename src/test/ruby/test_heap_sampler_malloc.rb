@@ -325,6 +325,27 @@ class TestHeapSamplerMalloc < Test::Unit::TestCase
     RUBY
   end
 
+  # Many blocks live, and the lines that allocated often fill the rest of the 6,144 places: at least a sixth of them becomes free
+  # for new lines, whose blocks would otherwise have no stack until the next folding.
+  def test_lines_that_allocated_often_leave_room_for_new_ones
+    assert_malloc(<<~'RUBY', "malloc=16k,interval=1g,seed=1")
+      def define(name, count) = eval(Array.new(count) { |i| "def #{name}_#{i} = String.new(capacity: 60_000)" }.join("\n"))
+      define(:kept, 3800)
+      kept = Array.new(3800) { |i| send("kept_#{i}") }
+      GC.sample_profile
+      [[700, 32], [250, 16], [220, 8], [180, 4]].each do |count, times|
+        define("often_#{times}", count)
+        times.times { count.times { |i| send("often_#{times}_#{i}").clear } }
+      end
+      define(:once, 3000)
+      stacks = Array.new(3000) { |i| send("once_#{i}").clear; stat(:malloc_stacks) }
+      assert_operator stacks.max, :>, 5500
+      assert_operator stacks.last(1000).min, :<, 6144 / 6 * 5
+      assert_equal 16 << 10, stat(:malloc_interval)
+      assert_equal 3800, kept.size
+    RUBY
+  end
+
   def test_deep_stack
     assert_malloc(<<~'RUBY', "malloc=16k")
       def deep(n) = n.zero? ? "x" * 1_000_000 : deep(n - 1)
