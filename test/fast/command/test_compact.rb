@@ -34,8 +34,8 @@ class CompactTest < Test
       assert_equal(0, result.status, result.err)
       expected = result.err[/compaction stops Ruby code for about ([\d.]+) s/, 1].to_f
       assert_operator(expected, :>, 0)
-      # The machine may be busy.
-      assert_in_delta(expected, result.out[/for ([\d.]+) m?s/, 1].to_f / (result.out.match?(/for [\d.]+ ms/) ? 1000 : 1), [expected * 4, 0.5].max)
+      # The machine may be busy: then its kernel needs ten times as long for mprotect(2) of each page.
+      assert_includes(expected / 4..expected * 10, result.out[/for ([\d.]+) m?s/, 1].to_f / (result.out.match?(/for [\d.]+ ms/) ? 1000 : 1))
       moved = result.out[/moved ([\d,]+) of/, 1].delete(",").to_i
       assert_operator(moved, :>, 10_000)
       assert_match(/^ *[\d.]+ MiB +[\d.]+ MiB +[\d,]+ +[\d,]+  before$/, result.out)
