@@ -43,6 +43,35 @@ class MallocTest < Test
     end
   end
 
+  # As a container's seccomp profile does, for a program that this one starts.
+  REFUSE_PROCESS_VM_READV = <<~'RUBY'
+    require "fiddle"
+    prctl = Fiddle::Function.new(Fiddle::Handle::DEFAULT["prctl"], [Fiddle::TYPE_INT, *[Fiddle::TYPE_LONG] * 4], Fiddle::TYPE_INT)
+    number = RUBY_PLATFORM.include?("aarch64") ? 270 : 310
+    code = [[0x20, 0, 0, 0], [0x15, 0, 1, number], [0x06, 0, 0, 0x00050001], [0x06, 0, 0, 0x7fff0000]].map { |one| one.pack("SCCL") }.join
+    program = [4, Fiddle::Pointer[code].to_i].pack("Sx6Q")
+    exit 1 unless prctl.call(38, 1, 0, 0, 0).zero? && prctl.call(22, 2, Fiddle::Pointer[program].to_i, 0, 0).zero?
+    exec(*ARGV)
+  RUBY
+  NATIVE_LIBRARIES = <<~'RUBY'
+    require "zlib"
+    require "openssl"
+    def allocate = [Array.new(40) { Zlib::Deflate.new.tap { |deflate| deflate.deflate("x" * 100) } }, Array.new(3000) { OpenSSL::Digest.new("SHA512") }]
+    kept = allocate
+    rows = GC.sample_profile.to_profile.rows.select { |row| row.malloc? && row.stack.any? { |frame| frame.label.end_with?("#allocate") } }
+    puts rows.map { |row| row.stack.take_while(&:native?).map { |frame| frame.library[/\A[a-z]+/] }.join(" ") }
+  RUBY
+
+  test "without process_vm_readv native frames end before the first C extension, but for malloc's caller" do
+    program = [RbConfig.ruby, "--disable=gems", "--heap-sample=output=none,malloc=16k,interval=1g", "-e", NATIVE_LIBRARIES]
+    allowed, refused = [program, [RbConfig.ruby, "-e", REFUSE_PROCESS_VM_READV, *program]].map { |command| assert_success(*command).lines(chomp: true) }
+    assert_includes allowed.join("\n"), "zlib libz zlib ruby"
+    assert allowed.any?(/\Alibcrypto .*openssl ruby/), allowed.join("\n")
+    assert_empty refused.grep_v(/\A\w*( ruby| libc)*\z/), refused.join("\n")
+    assert_includes refused, "libcrypto"
+    assert refused.any?(/\Aruby ruby/), refused.join("\n")
+  end
+
   test "C code of gems is charged to the line that calls it" do
     install_gems(__dir__)
     passes("gems.rb")
