@@ -31,6 +31,7 @@ class HoldersTest < Test
     why = profile_of("includes").why
     pages = why.root.children.flat_map(&:children).find { |node| node.steps.first.first.name == "PAGES" }
     freed = why.freed.find { |one| one.names.last == "PAGES" }
+    assert pages && freed, [folded(profile_of("includes")).lines.first(20), why.freed.map(&:names)].inspect
     assert_includes 0.8 * pages.estimate.space..1.01 * pages.estimate.space, freed.estimate.space
   end
 
