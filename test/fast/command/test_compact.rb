@@ -30,12 +30,14 @@ class CompactTest < Test
 
   test "the stop is said first, and the report has what came back; objects are the same afterwards" do
     fragmented("interval=64k,malloc=off,output=none") do |pid, io|
+      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       result = heapsample("compact", pid.to_s, "--most", "20", "--diagnose", "50%")
+      took = Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
       assert_equal(0, result.status, result.err)
       expected = result.err[/compaction stops Ruby code for about ([\d.]+) s/, 1].to_f
-      assert_operator(expected, :>, 0)
-      # The machine may be busy: then its kernel needs ten times as long for mprotect(2) of each page.
-      assert_includes(expected / 4..expected * 10, result.out[/for ([\d.]+) m?s/, 1].to_f / (result.out.match?(/for [\d.]+ ms/) ? 1000 : 1))
+      assert_includes(0.15..0.6, expected)
+      # On a busy virtual machine the kernel made it 20 times as long.
+      assert_includes(expected / 4..took, result.out[/for ([\d.]+) m?s/, 1].to_f / (result.out.match?(/for [\d.]+ ms/) ? 1000 : 1))
       moved = result.out[/moved ([\d,]+) of/, 1].delete(",").to_i
       assert_operator(moved, :>, 10_000)
       assert_match(/^ *[\d.]+ MiB +[\d.]+ MiB +[\d,]+ +[\d,]+  before$/, result.out)
