@@ -160,7 +160,7 @@ extern struct hs_malloc_fork rb_hs_malloc_fork;
  * ends at malloc's caller.
  *
  * The rules of a library are copied in the same way, since a return address may be stale or wrong and another thread may
- * unload the library.  The rules of malloc's caller, libc and Ruby are read.
+ * unload the library.  Malloc's caller, libc and Ruby have theirs read; without that call a stack ends before others.
  *
  * x86-64 and arm64; elsewhere there are no native frames.  A stack ends at code without unwind tables.  [malloc]
  */

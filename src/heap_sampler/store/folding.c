@@ -109,8 +109,8 @@ significant_bits(uint64_t number)
 }
 
 /* Of the sites without live samples, those that have allocated most often keep their names, since they will again. Sites
- * that have allocated once never all keep theirs, or none would be folded. An eighth of the table becomes free: twice of what
- * in_vain_p() wants to see filled before it folds again. */
+ * that have allocated once never all keep theirs, or none would be folded. An eighth of the table is left for new sites, since
+ * in_vain_p() lets folding wait until a sixteenth has come. */
 static void
 spare_some(struct folding *folding)
 {

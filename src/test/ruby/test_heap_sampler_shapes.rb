@@ -138,7 +138,7 @@ class TestHeapSamplerShapes < Test::Unit::TestCase
 
   # They run C code that has let go of the GVL: zlib works, a read and an open(2) of a FIFO wait.
   def test_with_threads_in_c_without_the_gvl
-    # On a busy machine one leaf of 200 was reached in another way, three times in three runs of all tests, and in none of 10 alone.
+    # On a busy machine one leaf of 200 was reached in another way, in three runs of all tests; in none of 10 alone.
     assert_shapes(<<~'RUBY', missing: 1, prelude: 'begin; require "zlib"; rescue LoadError; end; require "tmpdir"; FIFO = File.join(Dir.mktmpdir, "fifo").tap { |path| File.mkfifo(path) }')
       read, write = IO.pipe
       text = Random.new(1).bytes(1 << 20)

@@ -50,6 +50,7 @@ class MallocTest < Test
     number = RUBY_PLATFORM.include?("aarch64") ? 270 : 310
     code = [[0x20, 0, 0, 0], [0x15, 0, 1, number], [0x06, 0, 0, 0x00050001], [0x06, 0, 0, 0x7fff0000]].map { |one| one.pack("SCCL") }.join
     program = [4, Fiddle::Pointer[code].to_i].pack("Sx6Q")
+    # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
     exit 1 unless prctl.call(38, 1, 0, 0, 0).zero? && prctl.call(22, 2, Fiddle::Pointer[program].to_i, 0, 0).zero?
     exec(*ARGV)
   RUBY
