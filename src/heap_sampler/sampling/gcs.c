@@ -7,7 +7,11 @@
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
 
+#include <stdlib.h>
 #include <string.h>
+#ifndef HEAP_SAMPLER_STANDALONE
+#include <sys/mman.h>
+#endif
 
 /* -- when GCs began ------------------------------------------------------------------- */
 
@@ -379,16 +383,52 @@ rb_hs_forced_gc(uint32_t step_slots)
     return begun;
 }
 
-/* Marking and updating references, for each living slot; looking at all slots; and the rest.  Fitted to heaps of 0.02 to 2.5
- * million slots, dense and nearly empty, of plain objects, strings and hashes: within a fifth, but for the smallest. */
-enum { COMPACT_NS_PER_LIVE = 250,
-       COMPACT_NS_PER_SLOT = 130,
-       COMPACT_NS = 20000000 };
+/* GC.compact protects each heap page once (mprotect(2)), and touches its memory again afterwards. On a virtual machine that
+ * took 130 to 1,000 us a page, by its load, and was most of the stop. So it is measured each time, on memory of our own.
+ * Fitted to heaps of 0.08 to 1.9 million slots, of objects, strings, hashes and arrays: the estimate was 0.8 to 1.6 times
+ * the stop of a fragmented heap, up to three times the stop of a dense one. */
+enum { COMPACT_NS_PER_SLOT = 60,
+       COMPACT_NS = 5000000,
+       TRIED_PAGES = 5,
+       PAGE_BYTES = 64 * 1024,
+       TOUCH_BYTES = 4096 };
+#define PROTECTIONS_A_PAGE 1.5
+
+static int
+compare_ns(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+/* The median time to take the access to a page's memory away, give it back, and touch all of it. */
+static uint64_t
+protection_ns(void)
+{
+    volatile char *memory = mmap(NULL, TRIED_PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return 0;
+    for (size_t i = 0; i < TRIED_PAGES * PAGE_BYTES; i += TOUCH_BYTES) memory[i] = 1;
+    uint64_t ns[TRIED_PAGES];
+    for (size_t i = 0; i < TRIED_PAGES; i++) {
+        volatile char *page = memory + i * PAGE_BYTES;
+        uint64_t began = rb_hs_steady_ns();
+        bool changed = mprotect((void *)page, PAGE_BYTES, PROT_NONE) == 0 && mprotect((void *)page, PAGE_BYTES, PROT_READ | PROT_WRITE) == 0;
+        for (size_t j = 0; changed && j < PAGE_BYTES; j += TOUCH_BYTES) page[j] = 2;
+        ns[i] = rb_hs_steady_ns() - began;
+    }
+    munmap((void *)memory, TRIED_PAGES * PAGE_BYTES);
+    qsort(ns, TRIED_PAGES, sizeof(*ns), compare_ns);
+    return ns[TRIED_PAGES / 2];
+}
 
 uint64_t
 rb_hs_compact_estimate(void)
 {
-    return rb_hs_slots(true) * COMPACT_NS_PER_LIVE + rb_hs_slots(false) * COMPACT_NS_PER_SLOT + COMPACT_NS;
+    size_t pages;
+    RB_VM_LOCK_ENTER();
+    pages = rb_heap_sampler_gc_page_count();
+    RB_VM_LOCK_LEAVE();
+    return (uint64_t)((double)(pages * protection_ns()) * PROTECTIONS_A_PAGE) + rb_hs_slots(false) * COMPACT_NS_PER_SLOT + COMPACT_NS;
 }
 
 bool

@@ -149,7 +149,7 @@ compact(struct hs_client *client)
     client->compaction.estimate_ns = rb_hs_compact_estimate();
     unsigned long estimate_ms = (unsigned long)(client->compaction.estimate_ns / HS_MS_NS) + 1;
     client->ok = client->ask.stop_ms == 0 || client->ask.stop_ms >= estimate_ms;
-    if (!client->ok) fail(client, "compaction would stop Ruby code for about %lu ms; allow it with stop=%lu", estimate_ms, estimate_ms);
+    if (!client->ok) fail(client, "compaction would stop Ruby code for about %lu ms; allow it with stop=%lu (heapsample compact: --most)", estimate_ms, estimate_ms);
     else if (client->ask.stop_ms && !rb_hs_forced_compact(&client->compaction)) {
         fail(client, "this process cannot compact its heap: GC or major GCs are disabled, or the platform has no compaction");
     }

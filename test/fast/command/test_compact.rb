@@ -31,13 +31,15 @@ class CompactTest < Test
   test "the stop is said first, and the report has what came back; objects are the same afterwards" do
     fragmented("interval=64k,malloc=off,output=none") do |pid, io|
       began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      result = heapsample("compact", pid.to_s, "--most", "20", "--diagnose", "50%")
+      result = heapsample("compact", pid.to_s, "--most", "60", "--diagnose", "50%")
       took = Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
       assert_equal(0, result.status, result.err)
       expected = result.err[/compaction stops Ruby code for about ([\d.]+) s/, 1].to_f
-      assert_includes(0.15..0.6, expected)
-      # The stop has no other limit than the time of the command: a busy virtual machine took 20 times the estimate.
-      assert_includes(expected / 4..took, result.out[/for ([\d.]+) m?s/, 1].to_f / (result.out.match?(/for [\d.]+ ms/) ? 1000 : 1))
+      assert_operator(expected, :>, 0.05)
+      # The estimate measures the machine as it is now, and machines change: 0.7 to 3.8 times was seen.
+      stop, estimate = result.out[/for (.*?), and/, 1].split("(expected: ").map { |time| time.to_f / (time.include?("ms") ? 1000 : 1) }
+      assert_includes(estimate / 10..estimate * 10, stop)
+      assert_operator(stop, :<, took)
       moved = result.out[/moved ([\d,]+) of/, 1].delete(",").to_i
       assert_operator(moved, :>, 10_000)
       assert_match(/^ *[\d.]+ MiB +[\d.]+ MiB +[\d,]+ +[\d,]+  before$/, result.out)
@@ -57,13 +59,13 @@ class CompactTest < Test
       assert_match(/compaction would stop Ruby code for about \d+ ms; allow it with stop=\d+/, refused.message)
     end
     fragmented("interval=64k,malloc=off,output=none", "$kept = Array.new(100_000) { Object.new }; 2.times { GC.start }; puts 1; $stdout.flush; $stdin.gets") do |pid,|
-      fails_with(/which is not worth the stop; add --force/, "compact", pid.to_s, "--diagnose", "off")
-      assert_match(/Compaction stopped Ruby code/, heapsample("compact", pid.to_s, "--force", "--diagnose", "off").out)
+      fails_with(/which is not worth the stop; add --force/, "compact", pid.to_s, "--most", "60", "--diagnose", "off")
+      assert_match(/Compaction stopped Ruby code/, heapsample("compact", pid.to_s, "--most", "60", "--force", "--diagnose", "off").out)
     end
   end
 
   test "a process without a sample is compacted, and one whose GC is disabled is not" do
-    fragmented("standby") { |pid,| assert_match(/moved [\d,]{5,} of/, heapsample("compact", pid.to_s, "--most", "20", "--diagnose", "off").out) }
+    fragmented("standby") { |pid,| assert_match(/moved [\d,]{5,} of/, heapsample("compact", pid.to_s, "--most", "60", "--diagnose", "off").out) }
     fragmented("standby", "GC.disable; puts 1; $stdout.flush; $stdin.gets") do |pid,|
       fails_with(/cannot compact its heap: GC or major GCs are disabled/, "compact", pid.to_s, "--force", "--diagnose", "off")
     end

@@ -50,12 +50,13 @@ module HeapSample
     # call-seq:
     #   Compaction.of(process, pins: [], most: nil) -> compaction
     #
-    # Compacts the heap of a LiveProcess. +most+: seconds that Ruby code may stand still, by the estimate; nil: as many as expected now.
+    # Compacts the heap of a LiveProcess. +most+: seconds that Ruby code may stand still, by the estimate (0 to 60; nil: 60).
+    # LiveProcess::Refused: the estimate is longer, or the process cannot compact.
     def self.of(process, pins: [], most: nil)
-      seconds, before, = expected(process)
-      answer = process.compact(stop: ((most || seconds) * 1000).ceil + 1)
+      _, before, = expected(process)
+      answer = process.compact(stop: ((most || 60) * 1000).ceil.clamp(1, 60_000))
       done = answer[:compaction]
-      new(before: before, after: state(answer), considered: done[:considered], moved: done[:moved], seconds: done[:ns] / 1e9, expected: seconds, pins: pins)
+      new(before: before, after: state(answer), considered: done[:considered], moved: done[:moved], seconds: done[:ns] / 1e9, expected: done[:stop_estimate_ns] / 1e9, pins: pins)
     end
 
     # call-seq:

@@ -15,7 +15,7 @@ module HeapSample
           heapsample compact 4711 --most 5     also if Ruby code stops for up to 5 seconds
         TEXT
         HELP = <<~TEXT
-          Prints how long Ruby code would stop, by the size of the heap. Then the process runs GC.compact at a safe
+          Prints for about how long Ruby code would stop. Then the process runs GC.compact at a safe
           point. Nothing is done if the stop would be longer than --most. Nothing is done either if too few pages could
           be emptied to be worth it (--force compacts anyway).
           The report shows RSS and heap pages before and after, and what pins the objects that cannot be moved.
