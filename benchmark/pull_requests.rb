@@ -32,13 +32,12 @@ module PullRequests
   def all = RUBIES.keys.flat_map { |name| PIECES.keys.map { |piece| "#{name}:#{piece}" } }
 
   def suite
-    folder = File.join(OUT, GEM)
+    folder = File.join(OUT, "gems/gems", GEM)
     return folder if File.directory?(folder)
 
     FileUtils.mkdir_p(OUT)
     name, _, version = GEM.rpartition("-")
-    Bench.run(RbConfig.ruby, "-S", "gem", "fetch", name, "-v", version, dir: OUT, env: GEMS)
-    Bench.run(RbConfig.ruby, "-S", "gem", "unpack", "#{GEM}.gem", dir: OUT, env: GEMS)
+    Bench.run(RbConfig.ruby, "-S", "gem", "install", name, "-v", version, "--install-dir", "gems", "--ignore-dependencies", "--no-document", dir: OUT, env: GEMS)
     folder
   end
 
