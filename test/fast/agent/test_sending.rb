@@ -95,7 +95,7 @@ class SendingTest < AgentTest
     it = sending(to, **options)
     takes.each_with_index do |one, index|
       it.profile(one)
-      waits_for(10) { server.got.size > index }
+      waits_for(60) { server.got.size > index }
     end
     server.got
   end
@@ -233,7 +233,7 @@ class SendingTest < AgentTest
     it.profile(programs[0][0])
     waits_for(10) { server.got.size == 1 }
     it.instance_variable_get(:@making).synchronize { [programs[0][1], *programs[1]].each { |one| it.profile(one) } }
-    waits_for(10) { server.got.size == 2 }
+    waits_for(60) { server.got.size == 2 }
     assert_equal totals(programs[0][1].bytes).first(2), server.got.map { |got| sums(pushed(got).first).first(2) }.transpose.map(&:sum)
     it.ended(programs[1][1], nil)
     waits_for(10) { server.got.size == 3 }
