@@ -31,6 +31,16 @@ rb_hs_proc_read(const char *path, char *text, size_t size)
     return got > 0 ? (size_t)got : 0;
 }
 
+double
+rb_hs_demand_for_processors(void)
+{
+    char text[64];
+    unsigned running;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (!rb_hs_proc_read("/proc/loadavg", text, sizeof(text)) || sscanf(text, "%*s %*s %*s %u/", &running) != 1) return 1;
+    return running > processors && processors > 0 ? (double)running / (double)processors : 1;
+}
+
 bool
 rb_hs_lines_open(struct hs_lines *lines, const char *path, char *text, size_t size)
 {

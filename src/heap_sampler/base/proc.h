@@ -11,6 +11,9 @@
 /* Reads the file with one read(2) and ends the text with a NUL. Returns its length, 0 if it cannot be read. */
 size_t rb_hs_proc_read(const char *path, char *text, size_t size);
 
+/* Threads of the machine that want a processor, for each processor; at least 1. [any] */
+double rb_hs_demand_for_processors(void);
+
 /* A file's lines, one after the other. */
 struct hs_lines {
     int fd;

@@ -73,21 +73,10 @@ memory_refusal(struct hs_walk_child *child, bool by_itself)
  * walk. */
 static uint64_t stop_ns_per_page = 200;
 
-/* Threads of the machine that want a processor, for each processor; at least 1. */
-static double
-demand_for_processors(void)
-{
-    char text[64];
-    unsigned running;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    if (!rb_hs_proc_read("/proc/loadavg", text, sizeof(text)) || sscanf(text, "%*s %*s %*s %u/", &running) != 1) return 1;
-    return running > processors && processors > 0 ? (double)running / (double)processors : 1;
-}
-
 static bool
 long_stop_p(const struct hs_walk_child *child)
 {
-    child->into->stop_estimate_ns = (uint64_t)((double)(child->pages * stop_ns_per_page) * demand_for_processors());
+    child->into->stop_estimate_ns = (uint64_t)((double)(child->pages * stop_ns_per_page) * rb_hs_demand_for_processors());
     return child->into->stop_estimate_ns > STOP_MOST_MS * HS_MS_NS;
 }
 

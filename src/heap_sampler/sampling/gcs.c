@@ -6,12 +6,11 @@
 #include "heap_sampler/sampling/gcs.h"
 #include "heap_sampler/base/clock.h"
 #include "heap_sampler/base/contract.h"
+#include "heap_sampler/base/proc.h"
 
 #include <stdlib.h>
 #include <string.h>
-#ifndef HEAP_SAMPLER_STANDALONE
 #include <sys/mman.h>
-#endif
 
 /* -- when GCs began ------------------------------------------------------------------- */
 
@@ -386,7 +385,8 @@ rb_hs_forced_gc(uint32_t step_slots)
 /* GC.compact protects each heap page once (mprotect(2)), and touches its memory again afterwards. On a virtual machine that
  * took 130 to 1,000 us a page, by its load, and was most of the stop. So it is measured each time, on memory of our own.
  * Fitted to heaps of 0.08 to 1.9 million slots, of objects, strings, hashes and arrays: the estimate was 0.8 to 1.6 times
- * the stop of a fragmented heap, up to three times the stop of a dense one. */
+ * the stop of a fragmented heap, up to three times the stop of a dense one. As for the stop of a heap walk, the threads that
+ * want a processor count too: at load 11 a stop took 12 times as long as without them expected. */
 enum { COMPACT_NS_PER_SLOT = 60,
        COMPACT_NS = 5000000,
        TRIED_PAGES = 5,
@@ -428,7 +428,8 @@ rb_hs_compact_estimate(void)
     RB_VM_LOCK_ENTER();
     pages = rb_heap_sampler_gc_page_count();
     RB_VM_LOCK_LEAVE();
-    return (uint64_t)((double)(pages * protection_ns()) * PROTECTIONS_A_PAGE) + rb_hs_slots(false) * COMPACT_NS_PER_SLOT + COMPACT_NS;
+    double ns = (double)(pages * protection_ns()) * PROTECTIONS_A_PAGE + (double)(rb_hs_slots(false) * COMPACT_NS_PER_SLOT) + COMPACT_NS;
+    return (uint64_t)(ns * rb_hs_demand_for_processors());
 }
 
 bool

@@ -201,8 +201,8 @@ struct hs_compaction {
     uint64_t ns;                /* for so long Ruby code stood still; 0: it was not done */
     uint64_t estimate_ns;
 };
-/* For how long it would stop Ruby code, by the size of the heap and the cost of mprotect(2) now. Takes as long as five pages
- * do, up to 10 ms. [gvl][free] */
+/* For how long it would stop Ruby code, by the size of the heap, and by the cost of mprotect(2) and the load of the machine
+ * now. Takes up to 10 ms. [gvl] [free] */
 uint64_t rb_hs_compact_estimate(void);
 /* GC.compact. false: it is refused. [gvl] [free] */
 bool rb_hs_forced_compact(struct hs_compaction *compaction);

@@ -36,9 +36,9 @@ class CompactTest < Test
       assert_equal(0, result.status, result.err)
       expected = result.err[/compaction stops Ruby code for about ([\d.]+) s/, 1].to_f
       assert_operator(expected, :>, 0.05)
-      # The estimate measures the machine as it is now, and machines change: 0.7 to 3.8 times was seen.
+      # The estimate measures the machine as it is now, and machines change: 0.7 to 5 times was seen.
       stop, estimate = result.out[/for (.*?), and/, 1].split("(expected: ").map { |time| time.to_f / (time.include?("ms") ? 1000 : 1) }
-      assert_includes(estimate / 10..estimate * 10, stop)
+      assert_includes(estimate / 10..estimate * 20, stop)
       assert_operator(stop, :<, took)
       moved = result.out[/moved ([\d,]+) of/, 1].delete(",").to_i
       assert_operator(moved, :>, 10_000)
