@@ -384,15 +384,14 @@ rb_hs_forced_gc(uint32_t step_slots)
 
 /* GC.compact protects each heap page once (mprotect(2)), and touches its memory again afterwards. On a virtual machine that
  * took 130 to 1,000 us a page, by its load, and was most of the stop. So it is measured each time, on memory of our own.
- * Fitted to heaps of 0.08 to 1.9 million slots, of objects, strings, hashes and arrays: the estimate was 0.8 to 1.6 times
- * the stop of a fragmented heap, up to three times the stop of a dense one. As for the stop of a heap walk, the threads that
- * want a processor count too: at load 11 a stop took 12 times as long as without them expected. */
+ * The constants were fitted to heaps of 0.08 to 1.9 million slots, of objects, strings, hashes and arrays, on a quiet
+ * machine: the estimate was 0.8 to 1.6 times the stop of a fragmented heap, up to three times the stop of a dense one. */
 enum { COMPACT_NS_PER_SLOT = 60,
        COMPACT_NS = 5000000,
        TRIED_PAGES = 5,
        PAGE_BYTES = 64 * 1024,
        TOUCH_BYTES = 4096 };
-#define PROTECTIONS_A_PAGE 1.5
+#define COMPACT_PER_TRIED_PAGE 1.5      /* for a page of the heap, of what a tried page took */
 
 static int
 compare_ns(const void *a, const void *b)
@@ -428,7 +427,8 @@ rb_hs_compact_estimate(void)
     RB_VM_LOCK_ENTER();
     pages = rb_heap_sampler_gc_page_count();
     RB_VM_LOCK_LEAVE();
-    double ns = (double)(pages * protection_ns()) * PROTECTIONS_A_PAGE + (double)(rb_hs_slots(false) * COMPACT_NS_PER_SLOT) + COMPACT_NS;
+    double ns = (double)(pages * protection_ns()) * COMPACT_PER_TRIED_PAGE + (double)(rb_hs_slots(false) * COMPACT_NS_PER_SLOT) + COMPACT_NS;
+    /* At load 11, on two processors, a stop took 12 times the estimate that did not count it. */
     return (uint64_t)(ns * rb_hs_demand_for_processors());
 }
 

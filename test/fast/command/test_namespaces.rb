@@ -37,7 +37,7 @@ class NamespacesTest < Test
   end
 
   def children(pid)
-    direct = Dir.glob("/proc/#{pid}/task/*/children").flat_map { |path| File.read(path).split.map(&:to_i) }
+    direct = Dir.glob("/proc/#{pid}/task/*/children").flat_map { |path| (File.read(path) rescue "").split.map(&:to_i) }
     direct + direct.flat_map { |child| children(child) }
   end
 

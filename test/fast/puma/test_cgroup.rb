@@ -143,12 +143,12 @@ class CgroupTest < PumaTest
       pid = group.spawn({}, RbConfig.ruby, "--disable=gems", "--heap-sample=#{settings}", File.join(__dir__, "writes.rb"))
       assert_equal 0, Process.wait2(pid).last.exitstatus
       assert_equal 0, group.kills
-      # On a busy machine the stop is the first reason; that none begins then says nothing about memory.
-      refused = Dir["#{PROFILES}/*"].filter_map { |file| HeapSample::Profile.load(file).info.walk&.refused }.grep_v(/more than 50 ms/)
-      next note("the machine is too busy") if refused.empty?
+      refused = Dir["#{PROFILES}/*"].filter_map { |file| HeapSample::Profile.load(file).info.walk&.refused }
+      assert_empty refused.grep(/ended|killed/)
+      # On a busy machine the stop is the first reason, and may be the only one.
+      next note("the machine is too busy") if refused.any? && refused.all?(/more than 50 ms/)
 
       assert(refused.grep(/too little memory is left.* of 360.0 MiB are left in cgroup #{group.path}/).any?, refused.inspect)
-      assert_empty refused.grep(/ended|killed/)
     end
   end
 end

@@ -7,6 +7,7 @@ module HeapSample
       class Compact < ReportCommand
         TAKES = [:diagnose, *LAYOUT].freeze
         MOST = 1.0
+        LONGEST = 60.0 # what --most may be
         TASK = "Look at a running process"
         SUMMARY = "compact the heap of a running process, and report what that gave back"
         USAGE = "[options] PID"
@@ -35,7 +36,9 @@ module HeapSample
         private
 
         def check(seconds, state, most)
-          raise Failure, "nothing was done: the stop is longer than --most #{format("%g", options[:most] || MOST)}; add --most #{seconds.ceil}" if seconds > (options[:most] || MOST)
+          allowed = options[:most] || MOST
+          advice = seconds > LONGEST ? "try again when the machine is less busy" : "add --most #{seconds.ceil}"
+          raise Failure, "nothing was done: the stop is longer than --most #{format("%g", allowed)}; #{advice}" if seconds > allowed
           return if options[:force] || most.nil? || Compaction.worth?(most, state.rss)
 
           raise Failure, "nothing was done: GC.compact could empty at most #{Layout.new.bytes(most)} of heap pages, which is not worth the stop; add --force to do it anyway"
@@ -52,7 +55,7 @@ module HeapSample
         end
 
         def define_own(parser)
-          parser.on("--most SECONDS", "longest stop of Ruby code (default: #{format("%g", MOST)})") { |seconds| options[:most] = number("--most", seconds, 0.0..60.0, "a number of seconds, 0 to 60") }
+          parser.on("--most SECONDS", "longest stop of Ruby code (default: #{format("%g", MOST)})") { |given| options[:most] = number("--most", given, 0.0..LONGEST, "a number of seconds, 0 to 60") }
           parser.on("--force", "compact even if it is not worth it") { options[:force] = true }
         end
       end
