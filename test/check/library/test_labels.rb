@@ -40,6 +40,19 @@ class LabelsTest < Test
     assert((profile.rows.first in {labels: Hash => labels}) && labels == ORDERS)
   end
 
+  # As a damaged or hostile file may have them: grouped, converted and drawn as the labels that they hold.
+  test "lines that are no labels are left out" do
+    odd = Build.new.row(LINE, "String", inuse: 100, at_gc: 20, labels: ORDERS)
+    odd.raw[:rows].last[Columns::LABEL_SET] = odd.raw[:texts].push("=x\nplain\n\ncontroller=orders\n").size - 1
+    profile = odd.profile
+    assert_equal(%w[controller], profile.label_names)
+    assert_equal([{"controller" => "orders"}], profile.rows.map(&:labels))
+    again = Profile.load(StringIO.new(Formats.encode(profile, "pb.gz")), name: "again")
+    assert_equal({"orders" => 100}, samples(again.groups("label:controller")))
+    sheet = ViewSheet.of_profile(profile, ViewFrames.new(Layout.new), profile.label_names)
+    assert_equal(%i[label:controller], sheet.keys.grep(/label:/))
+  end
+
   test "every report takes a label" do
     profile = labelled.profile
     by = "label:controller"

@@ -19,8 +19,10 @@ module HeapSample
 
     # call-seq:
     #   Labels.parse("action=show\ncontroller=orders") -> {"action" => "show", "controller" => "orders"}
+    #
+    # A line without a name or without "=" is none: a damaged file may have such lines.
     def self.parse(text)
-      text.split("\n").to_h { |line| line.split("=", 2) }
+      text.split("\n").map { |line| line.split("=", 2) }.select { |name, value| value && !name.empty? }.to_h
     end
 
     # The reverse of it. A name or a value that another program wrote may have anything in it.
