@@ -20,7 +20,7 @@ module HeapSample
     # call-seq:
     #   Labels.parse("action=show\ncontroller=orders") -> {"action" => "show", "controller" => "orders"}
     #
-    # A line without a name or without "=" is none: a damaged file may have such lines.
+    # Lines without a name or without "=" are left out: a damaged file may have such lines.
     def self.parse(text)
       text.split("\n").map { |line| line.split("=", 2) }.select { |name, value| value && !name.empty? }.to_h
     end
