@@ -466,6 +466,12 @@ rb_heap_sampler_gc_counts(struct rb_heap_sampler_gc_counts *counts)
     *counts = (struct rb_heap_sampler_gc_counts){.gc = gc, .heap_count = 1, .heap = {{SLOT_BYTES, PAGES * SLOTS, 0}}};
 }
 
+size_t
+rb_heap_sampler_gc_page_count(void)
+{
+    return PAGES;
+}
+
 static unsigned
 marked_slots(const struct page *page)
 {
