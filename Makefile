@@ -75,7 +75,7 @@ linters: build
 	@tool/deps test
 	@tool/format --fetch
 
-#:   make test-zoo        diagnose known programs, and count right answers (80 minutes)
+#:   make test-zoo        diagnose known programs, and count right answers (3 hours)
 #  (not by tool/run-tests: its table is what one wants to see)
 test-zoo: build
 	@tool/deps test example

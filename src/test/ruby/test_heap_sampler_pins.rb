@@ -135,8 +135,8 @@ class TestHeapSamplerPins < Test::Unit::TestCase
       pins = Pinned.new
       assert_operator pins.pinned, :>, 500_000
       assert_in_delta pins.pinned, pins.sum, 1 + pins.pins.size
-      # Of 60 objects; each sample stands for three. Some were on a machine stack in the last major GC, and are no more.
-      assert_operator pins.gone.sum { |pin| pin["objects"] }, :<=, 12, pins.gone.inspect
+      # What the last major GC found on the machine stack of `settle` may be gone.
+      assert_empty pins.gone.reject { |pin| pin["made_in"] == "Object#settle" }
     RUBY
   end
 

@@ -164,7 +164,7 @@ jemalloc_patch_is_named() {
 }
 
 # Each suite of an hour or two is in one part, and none is longer than the time allows. The others have jobs of their own: each
-# configuration of MRI's tests, and each check build.
+# configuration of MRI's tests, each check build, and the zoo.
 suites_are_divided() {
     local parts part all=
     parts=$("$TOP/tool/suites" --parts 5h)
@@ -176,9 +176,10 @@ suites_are_divided() {
 long_suites_have_jobs() {
     local night=$TOP/.github/workflows/nightly.yml name
     diff <(awk '$2 > 9000 { print $1 }' <(cd "$TOP" && grep -H '^# Seconds:' test/*/*/run | sed 's/:# Seconds://')) \
-        <(printf '%s\n' test/all/checks/run test/all/mri-full/run) || return
+        <(printf '%s\n' test/all/checks/run test/all/mri-full/run test/all/zoo/run) || return
     while read -r name; do grep -F "test/all/mri/run" "$night" | grep -F "'*/$name'" || return; done < <(awk '/^[a-z]/ { print $1 }' "$TOP/test/all/mri/configurations")
     for name in threads check debug asan ubsan; do grep "test/all/checks/run.* $name\b" "$night" || return; done
+    grep 'command: .*test/all/zoo/run' "$night"
 }
 
 check 'a new release that passes is pinned' passes_and_is_pinned
