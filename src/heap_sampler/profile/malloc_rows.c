@@ -214,6 +214,24 @@ compare_blocks(const void *left, const void *right)
     return 0;
 }
 
+/* The first block of a row, where blocks are sorted. */
+static bool
+first_of_row_p(const struct hs_malloc_copy *copy, uint32_t i)
+{
+    return !i || compare_blocks(&copy->blocks[i - 1], &copy->blocks[i]) != 0;
+}
+
+/* Stacks that become one have fewer. */
+size_t
+rb_hs_malloc_rows_sort(struct hs_malloc_copy *copy)
+{
+    size_t count = 1;           /* YJIT's */
+    rb_hs_sort(copy->blocks, copy->block_count, sizeof(*copy->blocks), compare_blocks);
+    for (uint32_t i = 0; i < copy->block_count; i++) count += first_of_row_p(copy, i);
+    for (uint32_t i = 0; i < copy->stack_count; i++) count += hs_totals_row_p(&copy->totals[i]);
+    return count;
+}
+
 static void
 add_blocks(struct building *b, struct hs_malloc_copy *copy)
 {
@@ -221,7 +239,7 @@ add_blocks(struct building *b, struct hs_malloc_copy *copy)
     rb_hs_sort(copy->blocks, copy->block_count, sizeof(*copy->blocks), compare_blocks);
     for (uint32_t i = 0; i < copy->block_count; i++) {
         struct hs_malloc_block_copy *block = &copy->blocks[i];
-        if (!i || compare_blocks(block - 1, block) != 0) {
+        if (first_of_row_p(copy, i)) {
             row = rb_hs_row_new(b->profile, row_of_stack(b, block->stack));
             row->has_allocation_gc = true;
             row->allocation_gc = block->allocation_gc;
@@ -263,16 +281,11 @@ add_yjit(struct building *b, const struct hs_yjit_memory *yjit)
 }
 
 static bool
-make_room(struct building *b)
+no_names_yet(struct building *b)
 {
-    size_t most = b->profile->row_count + b->copy->block_count + 1;      /* and YJIT's */
-    for (uint32_t i = 0; i < b->copy->stack_count; i++) most += hs_totals_row_p(&b->copy->totals[i]);
-    struct hs_row *rows = rb_hs_realloc(HS_MEM_SNAPSHOTS, b->profile->rows, most * sizeof(*rows) + 1);
-    if (rows) b->profile->rows = rows;
     b->named = rb_hs_malloc(HS_MEM_SNAPSHOTS, b->copy->stack_count * sizeof(*b->named) + 1);
-    if (!rows || !b->named) return false;
-    for (uint32_t i = 0; i < b->copy->stack_count; i++) b->named[i] = (struct named){.node = UINT32_MAX};
-    return true;
+    for (uint32_t i = 0; b->named && i < b->copy->stack_count; i++) b->named[i] = (struct named){.node = UINT32_MAX};
+    return b->named;
 }
 
 bool
@@ -291,7 +304,7 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *
         .first = {.use = HS_MEM_SNAPSHOTS},
         .residency = rb_hs_residency_open(),
     };
-    b.failed = !make_room(&b);
+    b.failed = !no_names_yet(&b);
     b.malloc_text = text_number(&b, hs_text_of("(malloc)"));
     if (!b.failed) join_stacks(&b, copy);
     if (!b.failed) add_blocks(&b, copy);

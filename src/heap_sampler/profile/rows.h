@@ -50,11 +50,13 @@ void rb_hs_slot_copies_free(struct hs_slot_copies *copied);
 /* A copy for a snapshot. NULL: no memory. */
 void *rb_hs_copy_array(const void *from, size_t count, size_t size);
 
-/* Sorts the copies; each says which row it was added to. labels + n is the text of label set n. */
-bool rb_hs_slot_rows_add(struct hs_slot_copies *copied, uint32_t labels, struct hs_profile *profile);
+/* Sorts the copies, and looks up what a forked process shares of them. Returns how many rows they make. */
+size_t rb_hs_slot_rows_sort(struct hs_slot_copies *copied, struct hs_profile *profile);
+/* After that, with room for the rows. Each copy then says which row it was added to. labels + n is the text of label set n. */
+void rb_hs_slot_rows_add(struct hs_slot_copies *copied, uint32_t labels, struct hs_profile *profile);
 /* Each living sample; after the rows. */
 bool rb_hs_live_samples_list(const struct hs_slot_copies *copied, struct hs_profile *profile);
-/* A row more, for which there is room. */
+/* One more row, for which there is room. */
 struct hs_row *rb_hs_row_new(struct hs_profile *profile, struct hs_row row);
 /* A row of totals, unless they are all 0. */
 static inline bool
@@ -66,8 +68,10 @@ void rb_hs_totals_row_add(struct hs_profile *profile, struct hs_row row, const s
 
 /* -- malloc_rows.c ------------------------------------------------------------------- */
 
-/* Adds to a profile whose texts, frames and nodes are those that were there when `copy` was made, with more texts behind them:
- * native frames get names, and what of the blocks is resident is looked up. [any] [free] */
+/* Sorts the copy. Returns how many rows it makes at most. */
+size_t rb_hs_malloc_rows_sort(struct hs_malloc_copy *copy);
+/* After that, with room for the rows. Adds to a profile whose texts, frames and nodes are those that were there when `copy` was
+ * made, with more texts behind them: native frames get names, and what of the blocks is resident is looked up. [any] [free] */
 bool rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *yjit, uint32_t labels, struct hs_profile *profile);
 
 /* -- kept.c -------------------------------------------------------------------------- */

@@ -18,6 +18,13 @@ compare_records(const void *left, const void *right)
     return 0;
 }
 
+/* The first record of a row, where records are sorted. */
+static bool
+first_of_row_p(const struct hs_slot_copies *copied, size_t i)
+{
+    return !i || compare_records(&copied->records[i - 1], &copied->records[i]) != 0;
+}
+
 struct hs_row *
 rb_hs_row_new(struct hs_profile *profile, struct hs_row row)
 {
@@ -80,29 +87,25 @@ add_where_it_lies(struct hs_row *row, const struct hs_slot_copies *copied, const
     if (record->id > copied->ids_at_fork) row->unshared_allocated += weight * row->slot_size;
 }
 
-/* How many rows the sorted records will make. They are counted first: a row takes many times the memory of a record. */
-static size_t
-count_rows(const struct hs_slot_copies *copied)
+size_t
+rb_hs_slot_rows_sort(struct hs_slot_copies *copied, struct hs_profile *profile)
 {
     size_t count = 0;
-    for (size_t i = 0; i < copied->record_count; i++) count += !i || compare_records(&copied->records[i - 1], &copied->records[i]) != 0;
+    look_at_sharing(copied, &profile->meta.inherited);
+    rb_hs_sort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
+    for (size_t i = 0; i < copied->record_count; i++) count += first_of_row_p(copied, i);
     for (uint32_t site = 0; site < copied->totals_count; site++) count += hs_totals_row_p(&copied->totals[site]);
     return count;
 }
 
-bool
+void
 rb_hs_slot_rows_add(struct hs_slot_copies *copied, uint32_t labels, struct hs_profile *profile)
 {
-    look_at_sharing(copied, &profile->meta.inherited);
-    rb_hs_sort(copied->records, copied->record_count, sizeof(*copied->records), compare_records);
-    profile->rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, count_rows(copied) * sizeof(*profile->rows) + 1);
-    if (!profile->rows) return false;
-
     struct hs_row *row = NULL;
     for (size_t i = 0; i < copied->record_count; i++) {
         struct hs_slot_copy *copy = &copied->records[i];
         const struct hs_record *record = &copy->record;
-        if (!i || compare_records(copy - 1, copy) != 0) {
+        if (first_of_row_p(copied, i)) {
             row = rb_hs_row_new(profile, row_of_site(copied, labels, record->site));
             row->has_allocation_gc = true;
             row->allocation_gc = record->allocation_gc;
@@ -119,7 +122,6 @@ rb_hs_slot_rows_add(struct hs_slot_copies *copied, uint32_t labels, struct hs_pr
     for (uint32_t site = 0; site < copied->totals_count; site++) {
         rb_hs_totals_row_add(profile, row_of_site(copied, labels, site), &copied->totals[site]);
     }
-    return true;
 }
 
 bool

@@ -182,16 +182,21 @@ rb_hs_snapshot_begin(int session, unsigned flags, unsigned seconds)
     return snapshot;
 }
 
+/* All rows are allocated at once. To grow the array would need both sizes, and store/page_table.c keeps room for one. */
 static bool
 make_rows(struct hs_snapshot *snapshot)
 {
     struct hs_profile *profile = snapshot->profile;
-    if (!rb_hs_slot_rows_add(&snapshot->copies.slots, snapshot->labels, profile)) return false;
+    struct hs_malloc_copy *malloced = snapshot->copies.malloc.blocks ? &snapshot->copies.malloc : NULL;
+    size_t most = rb_hs_slot_rows_sort(&snapshot->copies.slots, profile) + (malloced ? rb_hs_malloc_rows_sort(malloced) : 0);
+    profile->rows = rb_hs_malloc(HS_MEM_SNAPSHOTS, most * sizeof(*profile->rows) + 1);
+    if (!profile->rows) return false;
+    rb_hs_slot_rows_add(&snapshot->copies.slots, snapshot->labels, profile);
     if (snapshot->flags & HS_WITH_SAMPLES && !rb_hs_live_samples_list(&snapshot->copies.slots, profile)) return false;
     if (!snapshot->asked) rb_hs_slot_copies_free(&snapshot->copies.slots);
-    if (!snapshot->copies.malloc.blocks) return true;
+    if (!malloced) return true;
     struct hs_yjit_memory yjit = rb_hs_yjit_memory(snapshot->session);
-    return rb_hs_malloc_rows_add(&snapshot->copies.malloc, &yjit, snapshot->labels, profile);
+    return rb_hs_malloc_rows_add(malloced, &yjit, snapshot->labels, profile);
 }
 
 /* As rb_hs_malloc_look() finds it, from the rows that have just been made. */

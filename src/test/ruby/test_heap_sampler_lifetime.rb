@@ -116,6 +116,26 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
     RUBY
   end
 
+  # The tables are kept so small that their profile has room: once, and not a second time while its rows are made.
+  def test_a_profile_takes_little_more_while_it_is_made
+    assert_separately(["-W1", "--disable=gems", "--heap-sample=off,malloc=standby"], <<~'RUBY', timeout: 120)
+      class Leaf; end
+      GC::SampleProfile.start(interval: 1, malloc: true)
+      makers = Array.new(5) do |i|
+        host = Module.new
+        200.times { |j| host.module_eval("def self.made_#{j} = Leaf.new", "/generated/#{i}.rb", j) }
+        Array.new(200) { |j| host.method("made_#{j}") }
+      end.flatten
+      kept = Array.new(10) { GC.start; makers.map(&:call) }     # each line in ten GC cycles: a row for each
+      before = GC::SampleProfile.stat
+      profile = GC.sample_profile(full_gc: false)
+      after = GC::SampleProfile.stat
+      assert_operator profile.raw[:rows].size, :>, makers.size * kept.size
+      assert_in_delta before[:bytes], before[:bytes_peak], 100_000      # so this profile made the peak
+      assert_operator after[:bytes_peak] - before[:bytes], :<, (after[:bytes] - before[:bytes]) * 1.3
+    RUBY
+  end
+
   # The table of sites is shared by all sessions. Where the living fill it, samples are thinned, whose stacks are whole.
   def test_many_blocks_leave_the_stacks_of_the_living_whole
     assert_separately(["-W1", "--disable=gems"], <<~'RUBY', timeout: 120)
