@@ -221,7 +221,7 @@ first_of_row_p(const struct hs_malloc_copy *copy, uint32_t i)
     return !i || compare_blocks(&copy->blocks[i - 1], &copy->blocks[i]) != 0;
 }
 
-/* Stacks that become one have fewer. */
+/* Stacks that become one (join_stacks) have fewer rows than these. */
 size_t
 rb_hs_malloc_rows_sort(struct hs_malloc_copy *copy)
 {
@@ -281,7 +281,7 @@ add_yjit(struct building *b, const struct hs_yjit_memory *yjit)
 }
 
 static bool
-no_names_yet(struct building *b)
+allocate_names(struct building *b)
 {
     b->named = rb_hs_malloc(HS_MEM_SNAPSHOTS, b->copy->stack_count * sizeof(*b->named) + 1);
     for (uint32_t i = 0; b->named && i < b->copy->stack_count; i++) b->named[i] = (struct named){.node = UINT32_MAX};
@@ -304,7 +304,7 @@ rb_hs_malloc_rows_add(struct hs_malloc_copy *copy, const struct hs_yjit_memory *
         .first = {.use = HS_MEM_SNAPSHOTS},
         .residency = rb_hs_residency_open(),
     };
-    b.failed = !no_names_yet(&b);
+    b.failed = !allocate_names(&b);
     b.malloc_text = text_number(&b, hs_text_of("(malloc)"));
     if (!b.failed) join_stacks(&b, copy);
     if (!b.failed) add_blocks(&b, copy);

@@ -128,7 +128,7 @@ sites_max(void)
 }
 
 /* A snapshot copies a record, and each may become a row and a sample of its own;
- * each site may make two rows, one of them with its samples.  profile/snapshot.c
+ * each site may make two rows, one of them with its samples.  profile/slot_rows.c
  * asserts that its structs are no larger. */
 static size_t
 snapshot_bytes(void)

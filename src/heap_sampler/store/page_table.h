@@ -60,7 +60,7 @@ hs_page_marked_p(const struct rb_heap_sampler_page *page, unsigned slot)
 extern struct hs_store rb_hs_slot_store;
 
 /* What a record and a site take at most in a snapshot, with the rows that they
- * become, bytes (asserted in profile/snapshot.c). */
+ * become, bytes (asserted in profile/slot_rows.c). */
 enum { HS_SNAPSHOT_RECORD = 136 + HS_SNAPSHOT_ROW,
        HS_SNAPSHOT_SITE = 92 + HS_SNAPSHOT_ROW };
 #endif
