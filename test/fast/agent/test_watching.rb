@@ -248,7 +248,7 @@ class WatchingTest < AgentTest
           assert(waits_for(DEADLINE) { notes.of(good.pid).size >= 5 && notes.of(hostile.last.pid).size >= 5 })
           assert(waits_for(DEADLINE) { kept.grep(%r{\A#{good.pid}-}).size >= 2 })
           assert_empty(hostile.first(3).flat_map { |process| kept.grep(%r{\A#{process.pid}-}) })
-          # The keeper may remove a file meanwhile.
+          # A file may be removed meanwhile.
           assert(kept.sum { |path| File.size?("#{folder}/#{path}").to_i } <= 8 << 20, kept.inspect)
         end
         assert_empty @printed.lines.grep(/internal error/)
