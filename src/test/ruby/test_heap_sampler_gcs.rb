@@ -120,7 +120,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       # On a busy machine a profile may be due before marking could begin or end: that one says so, and does not count.
       marked = ->(infos) { infos.each_cons(2).select { |_, info| %i[ended not_needed].include?(info.forced.last) } }
       $enough = ->(infos) { marked[infos].size >= 5 && infos.any? { |info| info.forced.last == :ended } }
-      work_until { leak }
+      work_until { leak if rand < 0.02 }       # a heap that grows fast is soon too dear, in check builds
       all = infos
       last = all.drop(1).map { |info| info.forced.last }
       assert_empty last - %i[ended not_needed unfinished no_safe_point over_budget]
