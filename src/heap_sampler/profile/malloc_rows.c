@@ -59,6 +59,18 @@ list_of(void **array, uint32_t *count, size_t size)
     return (struct list){array, count, *count, size, {.use = HS_MEM_SNAPSHOTS}};
 }
 
+/* A profile has far more of Ruby's frames than of native ones, and keeps what is allocated here: not twice the size. */
+static bool
+grow(struct list *list)
+{
+    uint32_t capacity = list->capacity + list->capacity / 16 + 64;
+    void *grown = rb_hs_realloc(HS_MEM_SNAPSHOTS, *list->array, capacity * list->size);
+    if (!grown) return false;
+    *list->array = grown;
+    list->capacity = capacity;
+    return true;
+}
+
 /* The number of an element of a list, which is added if there is none with this key. 0: no memory. */
 static uint32_t
 number_of(struct building *b, struct list *list, uint64_t key, const void *element)
@@ -66,7 +78,7 @@ number_of(struct building *b, struct list *list, uint64_t key, const void *eleme
     const uint32_t *found = rb_hs_map_find(&list->added, key);
     if (found) return *found;
     uint32_t number = *list->count;
-    if (!rb_hs_grow(HS_MEM_SNAPSHOTS, list->array, &list->capacity, (uint64_t)number + 1, list->size) || !rb_hs_map_put(&list->added, key, number)) {
+    if ((number == list->capacity && !grow(list)) || !rb_hs_map_put(&list->added, key, number)) {
         b->failed = true;
         return 0;
     }
@@ -127,7 +139,7 @@ stack_node(struct building *b, uint32_t parent, const struct hs_malloc_stack_cop
 
     while (first < end && places[first].role == HS_NATIVE_XMALLOC) first++;
     while (end > first + 1 && places[end - 1].role == HS_NATIVE_CALLS_C) end--;
-    for (uint32_t i = end; i-- > first;) parent = native_node(b, parent, native[i], &places[i]);
+    for (uint32_t i = end; !b->failed && i-- > first;) parent = native_node(b, parent, native[i], &places[i]);
     return parent;
 }
 
@@ -167,8 +179,8 @@ first_of_node(struct building *b, uint32_t number)
 static void
 join_stacks(struct building *b, struct hs_malloc_copy *copy)
 {
-    for (uint32_t i = 0; i < copy->block_count; i++) copy->blocks[i].stack = first_of_node(b, copy->blocks[i].stack);
-    for (uint32_t i = 0; i < copy->stack_count; i++) {
+    for (uint32_t i = 0; !b->failed && i < copy->block_count; i++) copy->blocks[i].stack = first_of_node(b, copy->blocks[i].stack);
+    for (uint32_t i = 0; !b->failed && i < copy->stack_count; i++) {
         struct hs_totals *totals = &copy->totals[i];
         uint32_t first = hs_totals_row_p(totals) ? first_of_node(b, i) : i;
         if (first == i) continue;

@@ -142,17 +142,35 @@ class TestHeapSamplerLives < Test::Unit::TestCase
     RUBY
   end
 
+  # A profile holds what it has: a frame is 24 bytes, a node 8, a text 16, and a row 256 at most.
+  def test_a_profile_holds_no_spare_room
+    assert_lives(<<~RUBY)
+      compile(40_000, 1_000)
+      GC.start
+      before = GC::SampleProfile.stat[:bytes_snapshots]
+      raw = (profile = GC.sample_profile).raw
+      held = GC::SampleProfile.stat[:bytes_snapshots] - before
+      frames = raw[:frames].size / 5          # five numbers each, and two of a node
+      assert_operator frames, :>, 20_000
+      assert_include raw[:rows].map { |row| row[C[:malloc]] }, true
+      full = frames * 24 + raw[:nodes].size / 2 * 8 + raw[:texts].size * 16 + raw[:rows].size * 256
+      assert_operator held, :<, full * 1.1 + 100_000, [held, full, profile].inspect
+    RUBY
+  end
+
   # Snapshots of another thread, walks and forks while names go.
   def test_beside_snapshots_forks_and_walks
     assert_lives(<<~RUBY, settings: "interval=64,max-samples=4000,malloc=256k,output=none")
       texts = []
-      refused = 0
+      asked = 0
       3.times do
         more = true
         thread = Thread.new do
-          texts |= GC.sample_profile.raw[:texts].grep(/made/) while more
+          while more
+            asked += 1
+            texts |= GC.sample_profile.raw[:texts].grep(/made/)
+          end
         rescue NoMemoryError    # profiles that Ruby has not freed yet leave no room for another
-          refused += 1
           GC.start
           retry
         end
@@ -169,7 +187,7 @@ class TestHeapSamplerLives < Test::Unit::TestCase
       end
       assert_equal [], texts.grep_v(%r{\\A/made/\\d+\\.rb\\z|\\A(block in )?(#<Module:0x\\h+>\\.)?m\\d+_\\d+\\z}).first(3)
       assert_named
-      assert_whole(1_000 + 4 * refused)        # a refused snapshot has a few failed allocations
+      assert_whole(10 * asked)         # each has two attempts, and one that does not fit has a few failed allocations
     RUBY
   end
 
