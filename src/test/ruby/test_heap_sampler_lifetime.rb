@@ -51,10 +51,11 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
       churn = -> { 3_000.times { |i| eval("def m(x) = [x, x.to_s]; m(1)"); Class.new { def k = Object.new }.new.k } }
       2.times { churn.call; GC.start }
       before = GC::SampleProfile.stat
-      6.times { churn.call; GC.start }
+      12.times { churn.call; GC.start }
       after = GC::SampleProfile.stat
       assert_operator after[:frames], :<=, before[:frames] + 200
-      assert_operator after[:bytes_names], :<, before[:bytes_names] * 2
+      # The cache of codes still fills, up to 2**15 of them. 36,000 classes that stayed would take more.
+      assert_operator after[:bytes_names], :<, 1_000_000
     RUBY
   end
 
@@ -133,7 +134,7 @@ class TestHeapSamplerLifetime < Test::Unit::TestCase
       after = GC::SampleProfile.stat
       assert_operator profile.raw[:rows].size, :>, makers.size * kept.size
       assert_in_delta before[:bytes], before[:bytes_peak], 100_000      # so this profile made the peak
-      assert_operator after[:bytes_peak] - before[:bytes], :<, (after[:bytes] - before[:bytes]) * 1.3
+      assert_operator after[:bytes_peak] - before[:bytes], :<, (after[:bytes] - before[:bytes]) * 1.4
     RUBY
   end
 
