@@ -5,6 +5,7 @@ require 'test/unit'
 class TestHeapSamplerAuto < Test::Unit::TestCase
   PRELUDE = <<~'RUBY'
     require "heapsample"
+    SLOT = GC.stat_heap(0, :slot_size)         # of a small object: 40, or 48 in a debug build
     class Marked; end
     class Gone; end
     $gone = 0
@@ -18,8 +19,8 @@ class TestHeapSamplerAuto < Test::Unit::TestCase
       before = interval
       yield
       longer = [before, interval].max
-      $spread[:marked] += marked * 40.0 * longer
-      $spread[:gone] += gone * 40.0 * longer
+      $spread[:marked] += marked * SLOT * longer
+      $spread[:gone] += gone * SLOT * longer
       $gone += gone
     end
     # Allocates fast, and keeps one object in ten, until the block is content.
@@ -69,7 +70,7 @@ class TestHeapSamplerAuto < Test::Unit::TestCase
           busy(kept) { interval > short * 2 }
         end
         # Until a standard error is half of the truth.
-        busy(kept) { [[kept.size, $spread[:marked]], [$gone, $spread[:gone]]].all? { |count, spread| 2 * Math.sqrt(spread) < count * 40 } }
+        busy(kept) { [[kept.size, $spread[:marked]], [$gone, $spread[:gone]]].all? { |count, spread| 2 * Math.sqrt(spread) < count * SLOT } }
         GC.start
         profile = GC.sample_profile.to_profile
         # Few samples of the longest interval have most of the variance: what the profile says of it is too little, too, where
@@ -81,10 +82,10 @@ class TestHeapSamplerAuto < Test::Unit::TestCase
           assert_operator Math.sqrt(spread), :<, truth
         end
         marked, gone = %w[Marked Gone].map { |name| profile.rows.select { |row| row.class_name == name } }
-        check[kept.size * 40, $spread[:marked], marked, :inuse, :young]
-        check[kept.size * 40, $spread[:marked], marked, :alloc]
-        check[$gone * 40, $spread[:gone], gone, :alloc]
-        check[$gone * 40, $spread[:gone], gone, :freed, :young]
+        check[kept.size * SLOT, $spread[:marked], marked, :inuse, :young]
+        check[kept.size * SLOT, $spread[:marked], marked, :alloc]
+        check[$gone * SLOT, $spread[:gone], gone, :alloc]
+        check[$gone * SLOT, $spread[:gone], gone, :freed, :young]
         info = profile.info
         assert_equal [true, 524288, false], [info.interval_auto?, info.first_interval, info.malloc_interval_auto?]
         assert_operator info.interval_changes, :>=, 4
@@ -111,7 +112,7 @@ class TestHeapSamplerAuto < Test::Unit::TestCase
       held = Array.new(100_000) { Gone.new }
       rows = GC.sample_profile.to_profile.rows.select { |row| row.class_name == "Gone" }
       assert_operator rows.sum { |row| row.young.samples }, :>, 20
-      assert_in_delta held.size * 40, rows.sum { |row| row.young.space }, 6 * Math.sqrt(held.size * 40.0 * [drawn_at, interval].max)
+      assert_in_delta held.size * SLOT, rows.sum { |row| row.young.space }, 6 * Math.sqrt(held.size * SLOT * [drawn_at, interval].max)
     RUBY
   end
 

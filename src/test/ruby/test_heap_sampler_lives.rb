@@ -8,6 +8,7 @@ class TestHeapSamplerLives < Test::Unit::TestCase
 
   PRELUDE = <<~'RUBY'
     C = GC::SampleProfile.raw_columns
+    SLOT = GC.stat_heap(0, :slot_size)         # of a small object: 40, or 48 in a debug build
 
     # Compiles so many methods, each on a line of its own, in a file of its own for each `per_file`, and calls each once.
     def compile(lines, per_file, body = "Array.new(12) { Object.new }")
@@ -41,7 +42,7 @@ class TestHeapSamplerLives < Test::Unit::TestCase
       here = at_leak(rows)
       slots, mallocs = here.partition { |row| row.class_name != "(malloc)" }
       leaks = slots.select { |row| row.class_name == "Leak" }
-      assert_estimate 3_000 * 40, leaks
+      assert_estimate 3_000 * SLOT, leaks
       assert_estimate 3_000 * 20_480, mallocs if GC::SampleProfile.stat[:malloc] == :on
     end
 
@@ -121,7 +122,7 @@ class TestHeapSamplerLives < Test::Unit::TestCase
       leaks = -> { at_leak(rows).select { |row| row.class_name == "Leak" } }
       3.times do
         compile(#{LINES / 5}, 500)
-        assert_estimate 3_000 * 40, leaks.call
+        assert_estimate 3_000 * SLOT, leaks.call
         assert_equal before, of(held)
         stack = GC::SampleProfile.stack_of($leak.find { |object| GC::SampleProfile.stack_of(object) })
         assert_include stack.map(&:label), "Object#leak_here"
