@@ -93,7 +93,8 @@ end
 
 kept = []
 2.times { GC.start }
-GC::SampleProfile.start(interval: 1)
+GC::SampleProfile.start(interval: 1, malloc: 4096)
+CapTest.measured("malloc is sampled each 4 KiB at first", GC::SampleProfile.stat[:malloc_interval] == 4096, GC::SampleProfile.stat[:malloc_interval])
 live = GC.stat(:heap_live_slots)
 made = GC.stat(:total_allocated_objects)
 program.call(count, kept)
