@@ -30,6 +30,9 @@ skip() {
     echo "ok $tap_count - $1 # SKIP $2"
 }
 
+# packages GROUP…: installs these groups of tool/packages, as root. If it cannot, stderr says why; the suite then skips.
+packages() { [ "$(id -u)" -ne 0 ] || "$TOP/tool/deps" "$@" 2>"$SCRATCH/deps" || cat "$SCRATCH/deps" >&2; }
+
 # joined COMMAND…: the TAP of several programs, one after the other, as that of one: numbered anew, with one plan.
 joined() {
     (set -o pipefail
