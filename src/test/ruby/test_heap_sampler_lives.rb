@@ -153,7 +153,7 @@ class TestHeapSamplerLives < Test::Unit::TestCase
       held = GC::SampleProfile.stat[:bytes_snapshots] - before
       frames = raw[:frames].size / 5          # five numbers each, and two of a node
       assert_operator frames, :>, 20_000
-      assert_include raw[:rows].map { |row| row[C[:malloc]] }, true
+      assert raw[:rows].any? { |row| row[C[:malloc]] }, "no row of malloc" if GC::SampleProfile.stat[:malloc] == :on
       full = frames * 24 + raw[:nodes].size / 2 * 8 + raw[:texts].size * 16 + raw[:rows].size * 256
       assert_operator held, :<, full * 1.1 + 100_000, [held, full, profile].inspect
     RUBY
