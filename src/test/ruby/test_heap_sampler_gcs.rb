@@ -191,7 +191,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       def garbage = Array.new(10) { "garbage " * 20 }
       $enough = ->(infos) { walks == 1 }
       work_until { garbage }
-      assert_operator infos.size, :<=, 4, "the first walk comes early"
+      assert_operator infos.size, :<=, GC::OPTS.include?("RGENGC_CHECK_MODE") ? 8 : 4, "the first walk comes early"
       #{script}
     RUBY
   end
@@ -207,6 +207,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
         work_until { "garbage " * 20 }
       end
       omit "a busy machine: a second profile came before the next step" if infos.size > 4
+      omit "a check build is so slow that a walk was asked for, and refused" if GC::OPTS.include?("RGENGC_CHECK_MODE") && infos.any?(&:walk)
       assert_equal [nil], infos.map(&:walk).uniq
       $enough = ->(infos) { infos.any? { |info| info.walk && !info.walk.refused } }
       work_until { "garbage " * 20 }
@@ -270,11 +271,12 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       (0...size).step(4096) { |at| tables.get_value(:U8, at) }
       omit "zero pages are huge here" if File.read("/proc/self/status")[/VmPTE:\s*(\d+)/, 1].to_i < 3 << 10
       $kept = Array.new(400_000) { "retained " * 10 }
-      $enough = ->(infos) { infos.last.walk&.refused&.include?("stop the program") }
+      $enough = ->(infos) { infos.find { |info| info.walk&.refused&.include?("stop the program") } }
       work_until { garbage }
-      assert_match(/\Aa heap walk would stop the program for more than 50 ms; run heapsample why PID \(estimated stop: \d+ ms\)\z/, infos.last.walk.refused)
-      assert_operator infos.last.walk.refused[/(\d+) ms\)/, 1].to_i, :>, 50
-      assert_equal [1, 0.0], [infos.last.forced.walks, infos.last.walk.hold_up]
+      info = $enough[infos]     # a later profile, which has no such walk, may be there by now
+      assert_match(/\Aa heap walk would stop the program for more than 50 ms; run heapsample why PID \(estimated stop: \d+ ms\)\z/, info.walk.refused)
+      assert_operator info.walk.refused[/(\d+) ms\)/, 1].to_i, :>, 50
+      assert_equal [1, 0.0], [info.forced.walks, info.walk.hold_up]
       assert_nil GC.sample_profile(full_gc: false, why: true).to_profile.info.walk.refused
     RUBY
   end
