@@ -12,7 +12,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends make
 WORKDIR /source
 # The packages change seldom: a layer of their own.
 COPY tool/lib.sh tool/deps tool/packages tool/
-RUN tool/deps build
+RUN tool/deps build viewer
 COPY . .
 RUN make build PREFIX=/usr/local
 

@@ -46,7 +46,7 @@ build-%: deps
 
 #:   make deps            install missing Debian packages (as root), or print their names
 deps:
-	@tool/deps build
+	@tool/deps build $(if $(findstring viewer,$(WITHOUT)),,viewer)
 
 #:
 #: Test:
