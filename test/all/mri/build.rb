@@ -13,10 +13,13 @@ class Build
     @src = File.expand_path(File.read("#{@obj}/Makefile")[/^srcdir *= *(\S+)/, 1], @obj)
   end
 
-  # Names what is tested, the same in every checkout: another source or other flags, other results.
-  # What tool/build built has the key of that; what was made by hand, the executable's.
+  # Our own tests: the stock build lacks them, so they are not run here.
+  OURS = /heap_sampler/
+
+  # Names what is tested, the same in every checkout: another source or other flags, other results. A change of our own
+  # tests alone leaves it as it is. What was not built by tool/build is named after its executable.
   def key
-    @key ||= Digest::SHA256.hexdigest(by_tool? ? built.grep_v(/prefix/).join : File.binread("#{obj}/ruby"))[0, 16]
+    @key ||= Digest::SHA256.hexdigest(by_tool? ? [*flags, *sources].join : File.binread("#{obj}/ruby"))[0, 16]
   end
 
   # What `make test-all`, `make btest-ruby` and `make test-spec` run the built ruby with.
@@ -24,9 +27,8 @@ class Build
     %W[./miniruby -I#{src}/lib -I. -I.ext/common #{src}/tool/runruby.rb --extout=.ext -- --disable-gems]
   end
 
-  # The files that NAMES (files, folders, patterns below test/) stand for; without our own tests,
-  # which the other build lacks.
-  def test_files(names) = files('test', names, 'test_*.rb').grep_v(/heap_sampler/)
+  # The files that NAMES (files, folders, patterns below test/) stand for.
+  def test_files(names) = files('test', names, 'test_*.rb').grep_v(OURS)
 
   def btest_files(names) = files('bootstraptest', names, 'test_*.rb')
 
@@ -38,10 +40,19 @@ class Build
 
   private
 
-  def built = File.readlines("#{obj}/.built")
-
+  # Was the executable built by tool/build, from the source as it is now?
   def by_tool?
-    File.file?("#{obj}/.built") && File.mtime("#{obj}/ruby") <= File.mtime("#{obj}/.built")
+    built = "#{obj}/.built"
+    File.file?(built) && File.mtime("#{obj}/ruby") <= File.mtime(built) &&
+      File.readlines(built).first == File.read("#{src}/.applied/key")
+  end
+
+  # What configure was told; with the checksums of Ruby's archive and of jemalloc.
+  def flags = File.readlines("#{obj}/.configured").grep_v(/prefix/)
+
+  def sources
+    overlay = File.readlines("#{src}/.applied/overlay", chomp: true).grep_v(%r{\Atest/.*#{OURS}})
+    [File.read("#{src}/.applied/patches"), *overlay.flat_map { |name| [name, File.binread("#{src}/#{name}")] }]
   end
 
   def files(folder, names, pattern)
