@@ -47,7 +47,7 @@ class Build
       File.readlines(built).first == File.read("#{src}/.applied/key")
   end
 
-  # What configure was told; with the checksums of Ruby's archive and of jemalloc.
+  # The arguments of configure, with the checksums of Ruby's archive and of jemalloc.
   def flags = File.readlines("#{obj}/.configured").grep_v(/prefix/)
 
   def sources
