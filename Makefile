@@ -37,11 +37,13 @@ build: deps
 	@tool/ri $(INSTALLED)
 
 #:   make stock           build the same Ruby without patches, in build/3.4-stock/prefix
-stock: deps
+stock:
+	@tool/deps build
 	@tool/build stock $(SERIES)
 
 #:   make build-NAME      build a variant, such as build-debug; tool/variants lists them
-build-%: deps
+build-%:
+	@tool/deps build
 	@tool/build $* $(SERIES)
 
 #:   make deps            install missing Debian packages (as root), or print their names
