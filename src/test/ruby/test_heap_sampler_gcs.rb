@@ -189,7 +189,7 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
         work_until(-> { files.size >= enough }, &work)
       end
       def garbage = Array.new(10) { "garbage " * 20 }
-      $enough = ->(infos) { walks == 1 }
+      $enough = ->(infos) { walks >= 1 }      # a slow machine may make two between two looks
       work_until { garbage }
       assert_operator infos.size, :<=, GC::OPTS.include?("RGENGC_CHECK_MODE") ? 8 : 4, "the first walk comes early"
       #{script}
@@ -253,11 +253,11 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
   def test_major_gcs_that_leave_more_alive_lead_to_a_walk
     assert_walks(<<~'RUBY')
       20.times { GC.start }
-      work_on(3) { garbage }
-      assert_equal 1, walks
+      before = nil
+      assert(5.times.any? { before = walks; work_on(3) { garbage }; before == walks }, "walks go on: #{walks}")
       $kept = []
       20.times { $kept << Array.new(4_000) { Object.new }; GC.start }
-      $enough = ->(infos) { walks == 2 }
+      $enough = ->(infos) { walks > before }
       work_until { garbage }
       assert_operator $kept.flatten.size * 40, :<, 8 << 20
     RUBY
