@@ -257,8 +257,9 @@ class TestHeapSamplerGCs < Test::Unit::TestCase
       assert(5.times.any? { before = walks; work_on(3) { garbage }; before == walks }, "walks go on: #{walks}")
       $kept = []
       20.times { $kept << Array.new(4_000) { Object.new }; GC.start }
-      $enough = ->(infos) { walks > before }
-      work_until { garbage }
+      # Not read meanwhile: that garbage alone would let the process grow by as much as leads to a walk, in some 40 profiles.
+      work_on(10) { garbage }
+      assert_operator walks, :>, before
       assert_operator $kept.flatten.size * 40, :<, 8 << 20
     RUBY
   end
